@@ -1,0 +1,147 @@
+package scenario
+
+// Type is the type of a field.
+type Type string
+
+// The field types.
+const (
+	String  Type = "string"
+	Integer Type = "integer"
+	Decimal Type = "decimal" // two places; kept in hundredths
+	Boolean Type = "boolean"
+	Enum    Type = "enum"
+	Date    Type = "date" // YYYY-MM-DD
+	Ref     Type = "ref"  // the integer id of a row of Field.Target
+)
+
+// OnDelete says what happens to rows that refer to a deleted row.
+type OnDelete string
+
+// The on-delete policies.
+const (
+	Cascade  OnDelete = "cascade"
+	Restrict OnDelete = "restrict"
+	SetNull  OnDelete = "set-null"
+)
+
+// Schema is the state of an API at one turn: the only ground truth. Objects carry immutable internal
+// uids (e2, e2.f5, a1) and mutable public names; clause, check and operation ids are built from uids.
+// A Schema is a value tree without pointers into other schemas; Apply returns a new one.
+type Schema struct {
+	Domain      string      `json:"domain"`
+	Conventions Conventions `json:"conventions"`
+	Entities    []Entity    `json:"entities"`
+	Analytics   []Analytics `json:"analytics"`
+	Tombstones  []Tombstone `json:"tombstones"` // renamed and removed things whose absence is still checked
+	Clauses     []Clause    `json:"clauses"`    // active clauses in order of id number
+	NextEntity  int         `json:"next_entity"`
+	NextStat    int         `json:"next_stat"`
+	NextClause  int         `json:"next_clause"`
+}
+
+// Conventions are drawn at turn 0 and fixed for the scenario. The zero value of each is the spine's only choice.
+type Conventions struct {
+	ItemsKey string `json:"items_key"` // list envelope: key of the rows ("items" or another word)
+	TotalKey string `json:"total_key"` // list envelope: key of the count
+}
+
+// Entity is one collection of rows, served under /Plural.
+type Entity struct {
+	UID       string  `json:"uid"`
+	Name      string  `json:"name"`
+	Plural    string  `json:"plural"` // path segment
+	Fields    []Field `json:"fields"`
+	NextField int     `json:"next_field"`
+}
+
+// Field is one attribute of an entity. Nil pointers mean that the rule does not exist.
+// Every entity has in addition an implicit integer "id", assigned by the server.
+type Field struct {
+	UID      string   `json:"uid"`
+	Name     string   `json:"name"`
+	Type     Type     `json:"type"`
+	Required bool     `json:"required"`
+	Nullable bool     `json:"nullable"`          // an explicit null is accepted; a required field may be nullable
+	Default  *Value   `json:"default,omitempty"` // used when an optional field is missing; else null
+	Unique   bool     `json:"unique,omitempty"`  // nulls are never duplicates
+	Min      *int64   `json:"min,omitempty"`     // integer: value; decimal: hundredths; date: days since 1970-01-01; inclusive
+	Max      *int64   `json:"max,omitempty"`
+	MinLen   *int     `json:"min_len,omitempty"` // Unicode code points, inclusive
+	MaxLen   *int     `json:"max_len,omitempty"`
+	Values   []string `json:"values,omitempty"` // enum
+	Target   string   `json:"target,omitempty"` // ref: uid of the entity referred to
+	OnDelete OnDelete `json:"on_delete,omitempty"`
+}
+
+// Value is a field value in canonical form: exactly one of its members is used, by the field's type.
+// Integer, decimal (hundredths), date (days) and ref use Int.
+type Value struct {
+	Str  string `json:"str,omitempty"`
+	Int  int64  `json:"int,omitempty"`
+	Bool bool   `json:"bool,omitempty"`
+}
+
+// Analytics is one read-only endpoint GET /analytics/NAME → 200 {"value": number}.
+type Analytics struct {
+	UID     string `json:"uid"`
+	Name    string `json:"name"`
+	Entity  string `json:"entity"`            // uid
+	Kind    string `json:"kind"`              // count, sum
+	Measure string `json:"measure,omitempty"` // field uid of an integer or decimal field, for sum; nulls count as nothing, an empty sum is 0
+	Where   string `json:"where,omitempty"`   // field uid of an enum or boolean field that must equal Equals; "" = all rows
+	Equals  *Value `json:"equals,omitempty"`
+}
+
+// Tombstone is a public name that must no longer work. Old kinds: field (renamed or removed), path, analytics.
+type Tombstone struct {
+	UID    string `json:"uid"`            // t1, t2, …: subject of its clause
+	Kind   string `json:"kind"`           // field, entity, analytics
+	Entity string `json:"entity"`         // uid, for field
+	Name   string `json:"name"`           // the old public name
+	Type   Type   `json:"type,omitempty"` // type the field had
+}
+
+// Clause is one requirement of the API. Its id is stable over renames and new parameters;
+// Changed is the last turn in which its parameters (not only names) changed, Introduced if never.
+type Clause struct {
+	ID         string `json:"id"` // c17
+	Kind       Kind   `json:"kind"`
+	Subject    string `json:"subject"` // uid of an entity, field, analytics or tombstone
+	Params     string `json:"params"`  // canonical text of the parameters, uid-based
+	Introduced int    `json:"introduced"`
+	Changed    int    `json:"changed"`
+	Title      string `json:"title"`
+	Text       string `json:"text"` // the sentence of SPEC.md
+}
+
+// Kind is the kind of a clause; kinds map one to one to check generators, mutants and sentence templates.
+type Kind string
+
+// The clause kinds.
+const (
+	KindCreate      Kind = "create"       // entity: POST → 201 + full object, server-assigned increasing id
+	KindRead        Kind = "read"         // entity: GET one → 200
+	KindNotFound    Kind = "not_found"    // entity: GET, PUT, PATCH, DELETE of an unknown id → 404
+	KindList        Kind = "list"         // entity: GET all → 200 envelope, creation order
+	KindReplace     Kind = "replace"      // entity: PUT; missing optional fields become default or null
+	KindUpdate      Kind = "update"       // entity: PATCH; missing = unchanged
+	KindDelete      Kind = "delete"       // entity: DELETE → 204, then 404
+	KindExactKeys   Kind = "exact_keys"   // entity: bodies hold exactly the declared keys; extra request keys are ignored
+	KindAtomic      Kind = "atomic"       // entity: a refused request changes nothing
+	KindType        Kind = "type"         // field: wrong JSON type → 400
+	KindRequired    Kind = "required"     // field: missing on create or PUT → 400
+	KindOptional    Kind = "optional"     // field: missing → null (or default)
+	KindDefault     Kind = "default"      // field: missing → the default
+	KindNullable    Kind = "nullable"     // field: explicit null accepted
+	KindNotNull     Kind = "not_null"     // field: explicit null → 400
+	KindRange       Kind = "range"        // field: outside → 400
+	KindLength      Kind = "length"       // field: outside → 400
+	KindEnum        Kind = "enum"         // field: unknown value → 400
+	KindUnique      Kind = "unique"       // field: duplicate → 409
+	KindRefExists   Kind = "ref_exists"   // ref field: unknown target → 400
+	KindOnDelete    Kind = "on_delete"    // ref field: cascade, restrict (409) or set-null
+	KindAnalytics   Kind = "analytics"    // analytics: value as defined
+	KindGone        Kind = "gone"         // tombstone: old field name ignored and not returned; old path 404
+	KindHealth      Kind = "health"       // api: GET /health → 200 (subject "api")
+	KindErrorFormat Kind = "error_format" // api: 400/404/409 bodies {"error":{"code","field"}} (subject "api")
+)
