@@ -1,0 +1,122 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/term"
+)
+
+// Exit codes, as interface.md of the manual lists them.
+const (
+	exitDone        = 0
+	exitFailed      = 1
+	exitInput       = 2
+	exitGate        = 3
+	exitIncomplete  = 4
+	exitInterrupted = 130
+)
+
+// env is everything a verb takes from the process it runs in. Verbs touch the process only through it,
+// so a test can run the whole command in its own process.
+type env struct {
+	Stdin  io.Reader
+	Stdout io.Writer
+	Stderr io.Writer
+	Getenv func(string) string
+	Now    func() time.Time
+	Args   []string // the arguments without the program's name
+	Self   string   // how the user started stint: what to type before a verb
+	Stint  string   // path of this executable, for the processes stint starts itself
+
+	Quiet   bool
+	Verbose bool
+	NoColor bool
+}
+
+// say writes one line of progress or complaint to stderr.
+func (e *env) say(format string, args ...any) {
+	fmt.Fprintf(e.Stderr, "stint: "+format+"\n", args...)
+}
+
+// next names the next useful command on stderr, as the user would type it.
+func (e *env) next(format string, args ...any) {
+	if e.Quiet {
+		return
+	}
+	fmt.Fprintf(e.Stderr, "next: %s %s\n", e.Self, fmt.Sprintf(format, args...))
+}
+
+// terminal reports whether stderr is a terminal on which a line may be redrawn.
+func (e *env) terminal() bool {
+	f, ok := e.Stderr.(*os.File)
+	return ok && !e.Quiet && term.IsTerminal(int(f.Fd())) && e.Getenv("TERM") != "dumb"
+}
+
+// width is the width of the terminal results go to, or 100 where there is none.
+func (e *env) width() int {
+	if f, ok := e.Stdout.(*os.File); ok {
+		if w, _, err := term.GetSize(int(f.Fd())); err == nil && w >= 40 {
+			return min(w, 100)
+		}
+	}
+	return 100
+}
+
+// exitError carries the exit code of an ending that is no failure of stint.
+type exitError struct {
+	code int
+	err  error
+	hint string
+}
+
+func (e *exitError) Error() string { return e.err.Error() }
+func (e *exitError) Unwrap() error { return e.err }
+func (e *exitError) ExitCode() int { return e.code }
+func (e *exitError) Hint() string  { return e.hint }
+
+// inputErrorf makes an error of usage or input (exit code 2) with a way out.
+func inputErrorf(hint, format string, args ...any) error {
+	return &exitError{code: exitInput, err: fmt.Errorf(format, args...), hint: hint}
+}
+
+// exitCode maps an error to the exit code of interface.md: an error that knows its code says so itself.
+func exitCode(ctx context.Context, err error) int {
+	if err == nil {
+		return exitDone
+	}
+	var coded interface{ ExitCode() int }
+	if errors.As(err, &coded) {
+		return coded.ExitCode()
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return exitInterrupted
+	}
+	return exitFailed
+}
+
+// complain prints an error in two lines: what is wrong, and the way out.
+func (e *env) complain(err error) {
+	fmt.Fprintf(e.Stderr, "stint: %v\n", err)
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) && hinted.Hint() != "" {
+		for line := range strings.Lines(hinted.Hint()) {
+			fmt.Fprintf(e.Stderr, "hint: %s\n", strings.TrimRight(line, "\n"))
+		}
+	}
+}
+
+// selfName guesses how the user started this program: "go run ./cmd/stint" builds into a temporary
+// folder named go-build…, which nobody would type.
+func selfName(exe string) string {
+	if strings.Contains(filepath.ToSlash(exe), "/go-build") {
+		return "go run ./cmd/stint"
+	}
+	return "stint"
+}

@@ -1,0 +1,87 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stint-bench/stint/logs"
+)
+
+func newIngestCmd(e *env) *cobra.Command {
+	var out string
+	var strict bool
+	cmd := &cobra.Command{
+		Use:   "ingest DIR",
+		Short: "Journals to tables (Parquet)",
+		Long: `ingest reads the journals of a run directory and writes its tables: episodes, turns,
+attempts and checks, as Parquet files that DuckDB, polars and pandas read. The tables
+can be deleted and made again at any time; the journals are the only truth.`,
+		Example: "  " + e.Self + " ingest runs/demo",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return ingest(e, args[0], out, strict)
+		},
+	}
+	cmd.Flags().StringVarP(&out, "out", "o", "", "folder for the tables (default DIR/tables)")
+	cmd.Flags().BoolVar(&strict, "strict", false, "exit 3 if any record could not be read")
+	return cmd
+}
+
+func ingest(e *env, dir, out string, strict bool) error {
+	start := e.Now()
+	d, err := logs.OpenRunDir(dir)
+	if err != nil {
+		return err
+	}
+	t, problems, err := readRun(e, d)
+	if err != nil {
+		return err
+	}
+	if out == "" {
+		out = d.TablesDir()
+	}
+	if err := logs.WriteTables(out, t); err != nil {
+		return fmt.Errorf("writing the tables to %s: %w", out, err)
+	}
+	fmt.Fprintf(e.Stdout, "%s: %d episodes, %d turns, %d attempts, %d failed checks\n", out,
+		len(t.Episodes), len(t.Turns), len(t.Attempts), len(t.Checks))
+	if e.Verbose {
+		e.say("read and written in %s", e.Now().Sub(start).Round(time.Millisecond))
+	}
+	e.next("compare %s", shellQuote(dir))
+	if strict && len(problems) > 0 {
+		return &exitError{code: exitGate, err: fmt.Errorf("--strict: %d records could not be read", len(problems))}
+	}
+	return nil
+}
+
+// readRun reads all journals of a run, with progress on a terminal, and names every record that could not be read.
+func readRun(e *env, d *logs.RunDir) (*logs.Tables, []logs.Problem, error) {
+	var onEpisode func(done, total int)
+	if e.terminal() {
+		onEpisode = func(done, total int) {
+			if done == total {
+				fmt.Fprint(e.Stderr, "\r\x1b[K")
+				return
+			}
+			if done%16 == 0 {
+				fmt.Fprintf(e.Stderr, "\rreading journals %d/%d", done, total)
+			}
+		}
+	}
+	t, problems, err := logs.ReadRun(d, onEpisode)
+	if err != nil {
+		return nil, nil, err
+	}
+	const shown = 20
+	for i, p := range problems {
+		if i == shown {
+			e.say("%d more records could not be read", len(problems)-shown)
+			break
+		}
+		e.say("%s", p.String())
+	}
+	return t, problems, nil
+}

@@ -1,0 +1,142 @@
+// Command stint measures how long a coding agent keeps a growing program correct, and tells honestly
+// what the numbers mean.
+//
+// The verbs, each with an example under -h:
+//
+//	demo      a whole study with simulated agents, offline, to a report
+//	init      a commented study.yaml
+//	run       plan, run or resume a study
+//	ls        the episodes of a run
+//	ingest    journals and outcome files to tables
+//	compare   means, pairs, Holm, the paragraph
+//	report    Markdown report with figures
+//	digest    one hash per table, free of times and places
+//	doctor    what this machine can and cannot do
+//
+// The packages, bottom up: stats (estimates and tests on slices), logs (journal, run directory, tables),
+// report (comparison, figures, report), and below this command scenario, oracle, suite, sandbox, gateway,
+// harness, episode and study. Data flows one way: study.yaml, scenarios and suites, episodes, journals,
+// tables, statistics, report.
+package main
+
+import (
+	"context"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/episode"
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
+)
+
+func main() {
+	os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr))
+}
+
+// run is the whole command: it parses args, does the work and returns the exit code.
+func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	if code, ok := hidden(args, stdin, stdout); ok {
+		return code
+	}
+	// The first signal ends the work in order; after it the default action is back, so a second one ends stint at once.
+	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	context.AfterFunc(ctx, stop)
+
+	exe, err := os.Executable()
+	if err != nil {
+		exe = os.Args[0]
+	}
+	e := &env{Stdin: stdin, Stdout: stdout, Stderr: stderr, Getenv: os.Getenv, Now: time.Now, Args: args, Self: selfName(exe), Stint: exe}
+	root := newRootCmd(e)
+	root.SetArgs(args)
+	root.SetIn(stdin)
+	root.SetOut(stdout)
+	root.SetErr(stderr)
+	err = root.ExecuteContext(ctx)
+	if err != nil {
+		e.complain(err)
+	}
+	return exitCode(ctx, err)
+}
+
+// hidden handles the verbs that stint starts itself with, before anything else is set up: they are
+// started by the thousand, so they pay for nothing they do not use.
+func hidden(args []string, stdin io.Reader, stdout io.Writer) (code int, ok bool) {
+	if len(args) == 0 {
+		return 0, false
+	}
+	switch args[0] {
+	case "__serve":
+		return harness.ServeMain(args[1:], os.Getenv, stdout), true
+	case "__grade":
+		return episode.GradeMain(stdin, stdout), true
+	}
+	return 0, false
+}
+
+func newRootCmd(e *env) *cobra.Command {
+	root := &cobra.Command{
+		Use:   "stint",
+		Short: "Measure how long a coding agent keeps a growing program correct",
+		Long: `stint measures how long a coding agent keeps a growing program correct, and tells
+honestly what the numbers mean: an agent builds a REST API, then handles change
+requests; after each a generated black-box HTTP suite decides. Configurations are
+compared by paired, multiplicity-corrected tests.`,
+		Example: "  " + e.Self + " demo\n  " + e.Self + " compare outcomes.csv",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 0 {
+				return nil
+			}
+			hint := e.Self + " -h lists the verbs"
+			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+				hint = "did you mean " + e.Self + " " + near[0] + "?"
+			}
+			return inputErrorf(hint, "unknown verb %q", args[0])
+		},
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return cmd.Help()
+		},
+		SilenceErrors: true,
+		SilenceUsage:  true,
+	}
+	root.PersistentFlags().BoolVarP(&e.Quiet, "quiet", "q", false, "no progress on stderr")
+	root.PersistentFlags().BoolVarP(&e.Verbose, "verbose", "v", false, "more on stderr")
+	root.PersistentFlags().BoolVar(&e.NoColor, "no-color", false, "no colours on a terminal")
+	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
+		return inputErrorf(e.Self+" "+commandPath(cmd)+" -h lists the flags", "%w", err)
+	})
+	root.AddCommand(
+		newDemoCmd(e), newInitCmd(e), newRunCmd(e), newLsCmd(e), newIngestCmd(e), newCompareCmd(e),
+		newReportCmd(e), newDigestCmd(e), newDoctorCmd(e),
+	)
+	for _, c := range root.Commands() {
+		c.Args = inputArgs(e, c.Args)
+	}
+	return root
+}
+
+// commandPath is the verb without the program's name.
+func commandPath(cmd *cobra.Command) string {
+	if cmd.HasParent() {
+		return cmd.Name()
+	}
+	return ""
+}
+
+// inputArgs makes a wrong number of arguments an input error (exit code 2) that shows how the verb is used.
+func inputArgs(e *env, check cobra.PositionalArgs) cobra.PositionalArgs {
+	if check == nil {
+		return nil
+	}
+	return func(cmd *cobra.Command, args []string) error {
+		if err := check(cmd, args); err != nil {
+			return inputErrorf("usage: "+e.Self+" "+cmd.Use, "%s: %w", cmd.Name(), err)
+		}
+		return nil
+	}
+}
