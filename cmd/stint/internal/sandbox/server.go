@@ -1,0 +1,318 @@
+package sandbox
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+const (
+	defaultReady  = 20 * time.Second
+	defaultLogMax = 5 << 20
+	portTries     = 3
+	termGrace     = 2 * time.Second
+	logLines      = 200
+	logBytes      = 64 << 10 // of the last lines
+)
+
+// ServerSpec says which server to start. The start contract: ./start.sh in Dir, with PORT and DATA_DIR in the
+// environment, stays in the foreground, listens on loopback and answers GET /health with 200.
+type ServerSpec struct {
+	Dir     string // holds start.sh
+	DataDir string // fresh and empty
+	Home    string // HOME of the server; "" = DataDir
+	// Env is added to the minimal part of this process's environment and wins over it. Under none it is
+	// Sandbox.Environ.
+	Env          []string
+	ReadyTimeout time.Duration // 0 = 20 s
+	LogMax       int           // bytes of output kept, head and tail; 0 = 5 MiB
+	Limits       Limits        // zero fields: no limit set here
+}
+
+// The reasons of a ServerError.
+const (
+	ReasonExited         = "exited"          // start.sh ended before the server was ready
+	ReasonStartTimeout   = "start_timeout"   // nothing accepted a connection on PORT
+	ReasonStartUnhealthy = "start_unhealthy" // connections were accepted, /health never answered 200
+	ReasonNoStartSh      = "no_start_sh"
+	ReasonSpawn          = "spawn" // ours: no process, or no free port
+)
+
+// ServerError says why a server never became ready.
+type ServerError struct {
+	Reason string
+	Exit   *int
+	Signal string
+	Log    string // last 200 lines of its output
+	Detail string // one line
+	Ours   bool   // spawn or port failed: not the agent's fault
+}
+
+func (e *ServerError) Error() string { return "starting the server: " + e.Reason + ": " + e.Detail }
+
+// ServerProcess is a started server. Its methods are safe for concurrent use.
+type ServerProcess struct {
+	cmd    *exec.Cmd
+	mark   string
+	port   int
+	host   string // 127.0.0.1 or [::1]
+	log    *stream
+	reader *os.File
+	copied sync.WaitGroup
+	done   chan struct{} // closed when start.sh has ended
+	began  time.Time
+	once   sync.Once
+	code   *int
+	signal string
+}
+
+// StartServer starts ./start.sh as a process of this process, in its own session, and waits until it is
+// healthy; the duration is how long that took. The error is a *ServerError, or the context's.
+func StartServer(ctx context.Context, spec ServerSpec) (*ServerProcess, time.Duration, error) {
+	st, err := os.Stat(filepath.Join(spec.Dir, "start.sh"))
+	if err != nil || !st.Mode().IsRegular() {
+		return nil, 0, &ServerError{Reason: ReasonNoStartSh, Detail: "there is no file start.sh in the workspace"}
+	}
+	argv := []string{"./start.sh"}
+	if st.Mode()&0o111 == 0 {
+		argv = []string{"/bin/sh", "./start.sh"}
+	}
+	var last *ServerError
+	for range portTries {
+		port, err := freePort()
+		if err != nil {
+			return nil, 0, &ServerError{Reason: ReasonSpawn, Ours: true, Detail: err.Error()}
+		}
+		p, err := spawnServer(spec, argv, port)
+		if err != nil {
+			return nil, 0, &ServerError{Reason: ReasonSpawn, Ours: true, Detail: err.Error()}
+		}
+		err = p.waitReady(ctx, spec.ReadyTimeout)
+		took := time.Since(p.began)
+		if err == nil {
+			return p, took, nil
+		}
+		p.Stop(context.WithoutCancel(ctx))
+		if !errors.As(err, &last) {
+			return nil, took, err
+		}
+		if last.Reason != ReasonExited || took > time.Second || !addressInUse(last.Log) || !taken(port) {
+			return nil, took, last
+		}
+	}
+	last.Reason, last.Ours = ReasonSpawn, true
+	last.Detail = fmt.Sprintf("other programs took the port %d times in a row", portTries)
+	return nil, 0, last
+}
+
+func freePort() (int, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, fmt.Errorf("finding a free port: %w", err)
+	}
+	defer l.Close()
+	return l.Addr().(*net.TCPAddr).Port, nil
+}
+
+func addressInUse(log string) bool {
+	log = strings.ToLower(log)
+	return strings.Contains(log, "eaddrinuse") || strings.Contains(log, "address already in use") || strings.Contains(log, "address in use")
+}
+
+// taken tells whether the port really is held by somebody; a server that fights with itself is the agent's.
+func taken(port int) bool {
+	l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+	if err != nil {
+		return true
+	}
+	l.Close()
+	return false
+}
+
+func spawnServer(spec ServerSpec, argv []string, port int) (*ServerProcess, error) {
+	cmd, open, discard, err := gated(argv)
+	if err != nil {
+		return nil, err
+	}
+	home := spec.Home
+	if home == "" {
+		home = spec.DataDir
+	}
+	logMax := spec.LogMax
+	if logMax <= 0 {
+		logMax = defaultLogMax
+	}
+	p := &ServerProcess{cmd: cmd, mark: newMark(), port: port, host: "127.0.0.1", log: newStream(int64(logMax)), done: make(chan struct{})}
+	cmd.Dir = spec.Dir
+	cmd.Env = append(inherited(), spec.Env...)
+	cmd.Env = append(cmd.Env, "HOME="+home, "PWD="+spec.Dir, "DATA_DIR="+spec.DataDir, "PORT="+strconv.Itoa(port), runMark+"="+p.mark)
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	pr, pw, err := os.Pipe()
+	if err != nil {
+		discard()
+		return nil, fmt.Errorf("making a pipe: %w", err)
+	}
+	cmd.Stdout, cmd.Stderr = pw, pw
+	p.began = time.Now()
+	err = cmd.Start()
+	pw.Close()
+	if err != nil {
+		discard()
+		pr.Close()
+		return nil, fmt.Errorf("starting start.sh: %w", err)
+	}
+	register(cmd.Process.Pid)
+	p.reader = pr
+	p.copied.Go(func() { _, _ = io.Copy(p.log, pr) }) // ends when the pipe does
+	go func() {
+		_ = cmd.Wait() // the state is read below
+		p.code, p.signal = exitOf(cmd.ProcessState)
+		close(p.done)
+	}()
+	if err := open(spec.Limits); err != nil {
+		p.Stop(context.Background())
+		return nil, err
+	}
+	return p, nil
+}
+
+// waitReady polls /health, every 5 ms at first, then less often, up to every 100 ms.
+func (p *ServerProcess) waitReady(ctx context.Context, limit time.Duration) error {
+	if limit <= 0 {
+		limit = defaultReady
+	}
+	client := &http.Client{
+		Timeout:       2 * time.Second,
+		Transport:     &http.Transport{DisableKeepAlives: true, DisableCompression: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	deadline := time.NewTimer(limit)
+	defer deadline.Stop()
+	accepted, seen := false, ""
+	for pause := 5 * time.Millisecond; ; pause = min(pause*3/2, 100*time.Millisecond) {
+		for _, host := range []string{"127.0.0.1", "[::1]"} {
+			status, err := health(ctx, client, host, p.port)
+			if err == nil && status == http.StatusOK {
+				p.host = host
+				return nil
+			}
+			if err == nil {
+				accepted, seen = true, fmt.Sprintf("GET /health answered %d", status)
+			} else if !errors.Is(err, syscall.ECONNREFUSED) && ctx.Err() == nil && !errors.Is(err, syscall.EADDRNOTAVAIL) {
+				accepted, seen = true, "GET /health got no answer"
+			}
+		}
+		select {
+		case <-p.done:
+			p.drain()
+			return p.failed(ReasonExited, "start.sh ended ("+p.ended()+") before the server was ready")
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-deadline.C:
+			if accepted {
+				return p.failed(ReasonStartUnhealthy, fmt.Sprintf("%s within %s", seen, limit))
+			}
+			detail := fmt.Sprintf("nothing listened on port %d within %s", p.port, limit)
+			if ports := listening(family(p.cmd.Process.Pid, p.mark, processes("/proc"))); len(ports) > 0 {
+				detail += fmt.Sprintf("; the server listens on port %s instead of PORT", joinInts(ports))
+			}
+			return p.failed(ReasonStartTimeout, detail)
+		case <-time.After(pause):
+		}
+	}
+}
+
+func health(ctx context.Context, client *http.Client, host string, port int) (int, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+host+":"+strconv.Itoa(port)+"/health", nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := client.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	_, _ = io.CopyN(io.Discard, resp.Body, 64<<10) // the status is all that counts
+	return resp.StatusCode, nil
+}
+
+func (p *ServerProcess) failed(reason, detail string) *ServerError {
+	e := &ServerError{Reason: reason, Detail: detail, Log: p.Log()}
+	select {
+	case <-p.done:
+		e.Exit, e.Signal = p.code, p.signal
+	default:
+	}
+	return e
+}
+
+// ended describes the end of start.sh; done must be closed.
+func (p *ServerProcess) ended() string {
+	if p.signal != "" {
+		return p.signal
+	}
+	return "exit code " + strconv.Itoa(*p.code)
+}
+
+// BaseURL is where the server answers, without a slash at the end.
+func (p *ServerProcess) BaseURL() string { return "http://" + p.host + ":" + strconv.Itoa(p.port) }
+
+// Exited tells whether start.sh has ended by itself, and how.
+func (p *ServerProcess) Exited() (bool, string) {
+	select {
+	case <-p.done:
+		return true, p.ended()
+	default:
+		return false, ""
+	}
+}
+
+// Log is the last 200 lines of stdout and stderr, as they came.
+func (p *ServerProcess) Log() string { return p.log.Lines(logLines, logBytes) }
+
+// Stop ends the server: TERM to its process group, KILL after 2 s (at once when ctx is cancelled), then
+// whatever it left behind. It returns how start.sh ended and the last lines of its output. Later calls return
+// the same.
+func (p *ServerProcess) Stop(ctx context.Context) (code *int, signal, log string) {
+	p.once.Do(func() {
+		pid := p.cmd.Process.Pid
+		select {
+		case <-p.done:
+		default:
+			_ = unix.Kill(-pid, unix.SIGTERM) // ended meanwhile: nothing to do
+			timer := time.NewTimer(termGrace)
+			defer timer.Stop()
+			select {
+			case <-p.done:
+			case <-timer.C:
+			case <-ctx.Done():
+			}
+			_ = unix.Kill(-pid, unix.SIGKILL)
+		}
+		endFamily(pid, p.mark)
+		<-p.done
+		unregister(pid)
+		p.drain()
+		p.reader.Close()
+	})
+	return p.code, p.signal, p.Log()
+}
+
+// drain waits until the output that was written is in the log; a process that escaped may hold the pipe.
+func (p *ServerProcess) drain() {
+	_ = p.reader.SetReadDeadline(time.Now().Add(time.Second / 2))
+	p.copied.Wait()
+}
