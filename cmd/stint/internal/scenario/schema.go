@@ -98,6 +98,7 @@ type Tombstone struct {
 	Kind   string `json:"kind"`           // field, entity, analytics
 	Entity string `json:"entity"`         // uid, for field
 	Name   string `json:"name"`           // the old public name
+	Field  string `json:"field"`          // uid of the field that had the name; it still exists if it was renamed
 	Type   Type   `json:"type,omitempty"` // type the field had
 }
 
