@@ -47,8 +47,8 @@ type BootstrapResult struct {
 	Z0, Accel float64    // bias correction and acceleration; 0 for degenerate data
 	Levels    [2]float64 // levels at which the bootstrap distribution was read
 	Interval  Interval
-	Exact     bool // no random numbers were used
-	Resamples int  // 0 if Exact
+	Exact     bool // the exact bootstrap distribution was used
+	Resamples int  // 0 if no random numbers were used
 	Warnings  []Warning
 }
 
@@ -109,6 +109,7 @@ func BootstrapMean(x []float64, opt BootstrapOptions) (BootstrapResult, error) {
 	case onLattice && n <= maxExactBootstrap && l.work() <= maxExactWork:
 		r.exactMean(l, total, opt.Kind, level)
 	case n > maxResampledN:
+		r.Exact = false
 		r.normalMean(n, opt.Kind, level)
 	default:
 		r.resampledMean(s, opt, level)

@@ -259,7 +259,7 @@ func (r *PairResult) bounds(p pairing, opt ComparePairOptions) error {
 	r.PForA, r.PForB = ra.P, rb.P
 	r.Bounds = [2]float64{math.Min(ra.P, rb.P), math.Max(ra.P, rb.P)}
 	sa, sb := ra.WPlus-ra.WMinus, rb.WPlus-rb.WMinus
-	if sa*sb < 0 || (sa == 0) != (sb == 0) {
+	if sa*sb < 0 {
 		r.Bounds[1] = 1 // somewhere between the two the ranks balance
 	}
 	decideA, decideB := ra.P <= opt.Alpha, rb.P <= opt.Alpha

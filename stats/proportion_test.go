@@ -1,0 +1,43 @@
+package stats
+
+import "testing"
+
+// TestShareIntervalsGolden: R prop.test and binom.test, statsmodels (testdata).
+func TestShareIntervalsGolden(t *testing.T) {
+	for _, c := range golden(t, "proportions.json", 12, "proportion") {
+		var in struct {
+			X, N  int
+			Level float64
+		}
+		decode(t, c.Input, &in)
+		var want struct {
+			Wilson         [2]float64
+			ClopperPearson [2]float64 `json:"clopper_pearson"`
+		}
+		decode(t, c.Expected, &want)
+		w, cp := Wilson(in.X, in.N, in.Level), ClopperPearson(in.X, in.N, in.Level)
+		if !w.Defined || !cp.Defined {
+			t.Fatalf("%s: undefined", c.ID)
+		}
+		near(t, c.ID+" Wilson lo", w.Lo, want.Wilson[0], 1e-9)
+		near(t, c.ID+" Wilson hi", w.Hi, want.Wilson[1], 1e-9)
+		near(t, c.ID+" Clopper-Pearson lo", cp.Lo, want.ClopperPearson[0], 1e-9)
+		near(t, c.ID+" Clopper-Pearson hi", cp.Hi, want.ClopperPearson[1], 1e-9)
+	}
+}
+
+func TestShareIntervalsUndefined(t *testing.T) {
+	for _, c := range []struct {
+		k, n  int
+		level float64
+	}{{0, 0, 0.95}, {-1, 5, 0.95}, {6, 5, 0.95}, {1, 5, 1.5}} {
+		for _, i := range []Interval{Wilson(c.k, c.n, c.level), ClopperPearson(c.k, c.n, c.level)} {
+			if i.Defined || i.Reason == "" {
+				t.Errorf("%d of %d at %v: %+v, want undefined with a reason", c.k, c.n, c.level, i)
+			}
+		}
+	}
+	if i := Wilson(3, 10, 0); i.Level != 0.95 {
+		t.Errorf("default level %v", i.Level)
+	}
+}
