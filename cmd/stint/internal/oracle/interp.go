@@ -1,0 +1,291 @@
+package oracle
+
+import (
+	"maps"
+	"net/http"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
+)
+
+// Request is one HTTP request as far as the contract looks at it.
+type Request struct {
+	Method string
+	Path   string // decoded, without query
+	Query  url.Values
+	Body   []byte
+}
+
+// Response is one answer. Body is nil or a value for encoding/json made of map[string]any, []any, string,
+// bool, int64, json.Number and nil; it is shared with the store and must not be modified.
+type Response struct {
+	Status int
+	Body   any
+}
+
+// Interp answers requests for one schema from an in-memory store. It is not safe for concurrent use.
+type Interp struct {
+	entities []*entity // in schema order
+	byPath   map[string]*entity
+	stats    map[string]*statistic
+	format   string // how error bodies go wrong; "" = not at all
+}
+
+// entity is one collection: its rules with the faults applied, and its rows.
+type entity struct {
+	name    string
+	fields  []*field
+	inbound []*field // references to this entity
+	known   map[string]bool
+	ghosts  []*ghost
+	items   string
+	total   string
+
+	rows    []*row // in order of creation
+	byID    map[int64]*row
+	lastID  int64
+	deleted map[int64]*row // rows that a soft delete keeps readable; nil without that fault
+
+	broken   map[string]bool // verbs that answer 404: POST, GET, LIST, PUT, PATCH, DELETE
+	statuses map[string]int  // wrong status by situation
+	codes    map[string]string
+
+	putMerges, patchResets, reversed, totalWrong     bool
+	leakCreate, leakUpdate, extraKey, echo, clientID bool
+	refuseExtra, deleteUnknown                       bool
+}
+
+// field is one field with its effective rules: the schema's, as faults changed them.
+type field struct {
+	scenario.Field
+	owner  *entity
+	target *entity
+	index  int
+	codes  map[string]string
+	alias  string // another key that requests may use
+	copyTo string // another key that answers contain
+
+	anyType, anyValue, anyTarget bool
+	createOnly, uniqueSelf       bool
+	hidden, empty, shallow       bool
+	statuses                     map[string]int
+}
+
+// ghost is a removed field that still works.
+type ghost struct{ name string }
+
+type row struct {
+	id     int64
+	owner  *entity
+	cells  []cell
+	extra  map[string]any // keys that should not be kept, by a fault
+	object map[string]any // rendered; nil after a change
+}
+
+// cell is one stored value. raw holds a value of the wrong type that a fault let in.
+type cell struct {
+	set bool // false is null
+	v   scenario.Value
+	raw any
+}
+
+// New returns an interpreter with an empty store. Faults whose subject the schema does not have, and
+// unknown kinds, have no effect; see [KnownFault].
+func New(s *scenario.Schema, faults ...Fault) *Interp {
+	i := &Interp{byPath: make(map[string]*entity), stats: make(map[string]*statistic)}
+	b := &builder{schema: s, interp: i, entities: make(map[string]*entity), fields: make(map[string]*field)}
+	b.build()
+	for _, f := range faults {
+		b.plant(f)
+	}
+	i.Reset()
+	return i
+}
+
+// Reset empties the store, as if the service had been started anew with an empty data folder.
+func (i *Interp) Reset() {
+	for _, e := range i.entities {
+		e.rows, e.byID, e.lastID = nil, make(map[int64]*row), 0
+		if e.deleted != nil {
+			e.deleted = make(map[int64]*row)
+		}
+	}
+}
+
+// Handle answers one request.
+func (i *Interp) Handle(r Request) Response {
+	head, tail, deeper := strings.Cut(strings.TrimPrefix(r.Path, "/"), "/")
+	switch {
+	case head == "health" && !deeper:
+		return i.health(r)
+	case head == "analytics" && deeper:
+		return i.analytics(r, tail)
+	}
+	e := i.byPath[head]
+	if e == nil {
+		return i.refuse(failure{status: http.StatusNotFound, code: "not_found"})
+	}
+	if !deeper {
+		return i.collection(e, r)
+	}
+	return i.member(e, tail, r)
+}
+
+func (i *Interp) health(r Request) Response {
+	if r.Method != http.MethodGet {
+		return Response{Status: http.StatusMethodNotAllowed}
+	}
+	return Response{http.StatusOK, map[string]any{"status": "ok"}}
+}
+
+func (i *Interp) collection(e *entity, r Request) Response {
+	switch r.Method {
+	case http.MethodGet:
+		if e.broken["LIST"] {
+			return i.notFound(e)
+		}
+		return e.list()
+	case http.MethodPost:
+		if e.broken[http.MethodPost] {
+			return i.notFound(e)
+		}
+		return i.create(e, r.Body)
+	}
+	return Response{Status: http.StatusMethodNotAllowed}
+}
+
+func (i *Interp) member(e *entity, tail string, r Request) Response {
+	switch r.Method {
+	case http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete:
+	default:
+		return Response{Status: http.StatusMethodNotAllowed}
+	}
+	id, err := strconv.ParseInt(tail, 10, 64)
+	if err != nil || e.broken[r.Method] {
+		return i.notFound(e)
+	}
+	found := e.byID[id]
+	if found == nil {
+		switch {
+		case r.Method == http.MethodGet && e.deleted[id] != nil:
+			return Response{http.StatusOK, e.deleted[id].render()}
+		case r.Method == http.MethodDelete && e.deleteUnknown:
+			return Response{Status: http.StatusNoContent}
+		}
+		return i.notFound(e)
+	}
+	switch r.Method {
+	case http.MethodGet:
+		return Response{http.StatusOK, found.render()}
+	case http.MethodDelete:
+		return i.remove(found)
+	}
+	return i.change(found, r.Method == http.MethodPut, r.Body)
+}
+
+func (e *entity) list() Response {
+	items := make([]any, len(e.rows))
+	for n, r := range e.rows {
+		items[n] = r.render()
+	}
+	if e.reversed {
+		slices.Reverse(items)
+	}
+	total := int64(len(items))
+	if e.totalWrong {
+		total++
+	}
+	return Response{http.StatusOK, map[string]any{e.items: items, e.total: total}}
+}
+
+// render returns the complete object. A change of the row makes a new one, so answers given before stay
+// as they were.
+func (r *row) render() map[string]any {
+	if r.object != nil {
+		return r.object
+	}
+	o := make(map[string]any, len(r.cells)+1+len(r.extra))
+	maps.Copy(o, r.extra)
+	o["id"] = r.id
+	if r.owner.extraKey {
+		o[extraKeyName] = int64(1)
+	}
+	for _, g := range r.owner.ghosts {
+		if _, kept := o[g.name]; !kept {
+			o[g.name] = nil
+		}
+	}
+	for n, f := range r.owner.fields {
+		if f.hidden {
+			continue
+		}
+		v := r.cells[n].json(&f.Field)
+		if f.copyTo != "" {
+			o[f.copyTo] = v
+		}
+		o[f.Name] = v
+	}
+	r.object = o
+	return o
+}
+
+func (c *cell) json(f *scenario.Field) any {
+	switch {
+	case c.raw != nil:
+		return c.raw
+	case !c.set:
+		return nil
+	}
+	return f.JSON(&c.v)
+}
+
+// failure is a refusal.
+type failure struct {
+	status int
+	code   string
+	field  string // "" is null
+}
+
+// refuse writes an error body.
+func (i *Interp) refuse(f failure) Response {
+	var field any
+	if f.field != "" && i.format != formatNoField {
+		field = f.field
+	}
+	inner := map[string]any{"code": f.code, "field": field}
+	switch i.format {
+	case formatFlat:
+		return Response{f.status, inner}
+	case formatText:
+		return Response{f.status, map[string]any{"error": f.code}}
+	}
+	return Response{f.status, map[string]any{"error": inner}}
+}
+
+func (i *Interp) notFound(e *entity) Response {
+	return i.refuse(e.failure(http.StatusNotFound, "not_found"))
+}
+
+func (e *entity) failure(status int, code string) failure {
+	if s, wrong := e.statuses[code]; wrong {
+		status = s
+	}
+	if c, wrong := e.codes[code]; wrong {
+		code = c
+	}
+	return failure{status: status, code: code}
+}
+
+// failure is a refusal because of a rule of the field, under its public name.
+func (f *field) failure(status int, code string) *failure {
+	if s, wrong := f.statuses[code]; wrong {
+		status = s
+	}
+	if c, wrong := f.codes[code]; wrong {
+		code = c
+	}
+	return &failure{status: status, code: code, field: f.Name}
+}

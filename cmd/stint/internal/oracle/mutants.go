@@ -1,0 +1,251 @@
+package oracle
+
+import (
+	"net/http"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
+)
+
+// Mutants returns every applicable fault of a schema, clause by clause. prev is the schema of the turn
+// before, or nil; stale parameters need it. A fault that could not change any answer for this schema is
+// never listed.
+func Mutants(s, prev *scenario.Schema) []Fault {
+	var fs []Fault
+	for _, c := range s.Clauses {
+		fs = append(fs, FaultsFor(s, prev, c)...)
+	}
+	return fs
+}
+
+// FaultsFor returns the faults that violate one clause. Only the health clause has none: a service that
+// breaks it does not start.
+func FaultsFor(s, prev *scenario.Schema, clause scenario.Clause) []Fault {
+	l := lister{schema: s, clause: clause}
+	switch clause.Kind {
+	case scenario.KindErrorFormat:
+		l.add(WrongCode, formatFlat, formatText, formatNoField)
+		return l.found
+	case scenario.KindAnalytics:
+		if a := s.AnalyticsByUID(clause.Subject); a != nil {
+			l.analytics(a)
+		}
+		return l.found
+	case scenario.KindGone:
+		if t := s.TombstoneByUID(clause.Subject); t != nil {
+			l.gone(t, prev)
+		}
+		return l.found
+	}
+	if e := s.Entity(clause.Subject); e != nil {
+		l.entity(e)
+	}
+	if _, f := s.FieldByUID(clause.Subject); f != nil {
+		l.field(f)
+		l.stale(prev)
+	}
+	return l.found
+}
+
+// lister collects the faults of one clause.
+type lister struct {
+	schema *scenario.Schema
+	clause scenario.Clause
+	found  []Fault
+}
+
+// add lists one fault of the clause's subject for each parameter.
+func (l *lister) add(kind string, params ...string) {
+	for _, p := range params {
+		l.found = append(l.found, Fault{Kind: kind, Subject: l.clause.Subject, Param: p, Clause: l.clause.ID})
+	}
+}
+
+func (l *lister) entity(e *scenario.Entity) {
+	switch l.clause.Kind {
+	case scenario.KindCreate:
+		l.add(EndpointMissing, http.MethodPost)
+		l.add(WrongStatus, "create")
+	case scenario.KindRead:
+		l.add(EndpointMissing, http.MethodGet)
+	case scenario.KindNotFound:
+		l.add(WrongCode, "not_found")
+		l.add(WrongStatus, "not_found", "delete_unknown")
+	case scenario.KindList:
+		l.add(EndpointMissing, "LIST")
+		l.add(ListReversed, "")
+		l.add(TotalWrong, "")
+	case scenario.KindReplace:
+		l.add(EndpointMissing, http.MethodPut)
+		// With only required fields there is nothing that PUT could leave out.
+		if hasOptional(e) {
+			l.add(PutMerges, "")
+		}
+	case scenario.KindUpdate:
+		l.add(EndpointMissing, http.MethodPatch)
+		l.add(PatchResets, "")
+	case scenario.KindDelete:
+		l.add(EndpointMissing, http.MethodDelete)
+		l.add(WrongStatus, "delete")
+		l.add(DeleteSoft, "")
+	case scenario.KindExactKeys:
+		l.add(ExtraKey, "", "echo", "id")
+		l.add(Strict, "extra")
+	case scenario.KindAtomic:
+		l.add(NotAtomic, "create")
+		// An update leaks only a valid field beside the refused one.
+		if len(e.Fields) > 1 {
+			l.add(NotAtomic, "update")
+		}
+	}
+}
+
+func hasOptional(e *scenario.Entity) bool {
+	for i := range e.Fields {
+		if !e.Fields[i].Required {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *lister) field(f *scenario.Field) {
+	switch l.clause.Kind {
+	case scenario.KindType:
+		l.add(Permissive, "type")
+		l.add(WrongCode, "type")
+		l.add(FieldMissing, "", "null")
+	case scenario.KindRequired:
+		l.add(Permissive, "required")
+		l.add(WrongCode, "required")
+	case scenario.KindOptional:
+		l.add(Strict, "optional")
+	case scenario.KindDefault:
+		l.add(DefaultIgnored, "")
+		l.add(Strict, "optional")
+	case scenario.KindNullable:
+		l.add(Strict, "nullable")
+	case scenario.KindNotNull:
+		l.add(Permissive, "not_null")
+		l.add(WrongCode, "null")
+	case scenario.KindRange:
+		l.add(Permissive, "range")
+		l.limits(f.Min != nil, f.Max != nil, "")
+		l.add(WrongCode, "range")
+	case scenario.KindLength:
+		l.add(Permissive, "length")
+		l.limits(f.MinLen != nil, f.MaxLen != nil, "_len")
+		l.add(WrongCode, "length")
+	case scenario.KindEnum:
+		l.add(Permissive, "enum")
+		l.add(Strict, "enum")
+		l.add(WrongCode, "enum")
+	case scenario.KindUnique:
+		l.add(UniqueIgnored, "", "update")
+		l.add(UniqueSelf, "")
+		l.add(WrongCode, "unique")
+		l.add(WrongStatus, "unique")
+	case scenario.KindRefExists:
+		l.add(Permissive, "ref")
+		l.add(WrongCode, "reference")
+	case scenario.KindOnDelete:
+		l.onDelete(f)
+	}
+}
+
+func (l *lister) limits(low, high bool, suffix string) {
+	if low {
+		l.add(OffByOne, "min"+suffix)
+	}
+	if high {
+		l.add(OffByOne, "max"+suffix)
+	}
+}
+
+func (l *lister) onDelete(f *scenario.Field) {
+	l.add(OnDeleteIgnored, "")
+	// Below a cascade only if a row of the target can go by one.
+	if l.cascades(f.Target) {
+		l.add(OnDeleteIgnored, "deep")
+	}
+	if f.OnDelete != scenario.Cascade {
+		l.add(OnDeleteCascade, "")
+	}
+	if f.OnDelete != scenario.Restrict {
+		l.add(OnDeleteRestrict, "")
+	} else {
+		l.add(WrongCode, "restricted")
+		l.add(WrongStatus, "restricted")
+	}
+}
+
+// cascades reports whether rows of the entity are deleted with rows that they refer to.
+func (l *lister) cascades(uid string) bool {
+	e := l.schema.Entity(uid)
+	for i := range e.Fields {
+		if f := &e.Fields[i]; f.Type == scenario.Ref && f.OnDelete == scenario.Cascade {
+			return true
+		}
+	}
+	return false
+}
+
+func (l *lister) analytics(a *scenario.Analytics) {
+	l.add(EndpointMissing, "")
+	if a.Where != "" {
+		l.add(AnalyticsWrong, "where")
+	}
+	if a.Kind == "count" {
+		for i := range l.schema.Entities {
+			// One other collection is enough: the mistake is to count the wrong one.
+			if uid := l.schema.Entities[i].UID; uid != a.Entity {
+				l.add(AnalyticsWrong, "entity="+uid)
+				break
+			}
+		}
+		return
+	}
+	l.add(AnalyticsWrong, "kind", "empty")
+	e := l.schema.Entity(a.Entity)
+	for i := range e.Fields {
+		f := &e.Fields[i]
+		if f.UID != a.Measure && (f.Type == scenario.Integer || f.Type == scenario.Decimal) {
+			l.add(AnalyticsWrong, "measure="+f.UID)
+			break
+		}
+	}
+	if _, m := l.schema.FieldByUID(a.Measure); m != nil && m.Type == scenario.Decimal {
+		l.add(AnalyticsWrong, "cents")
+	}
+}
+
+func (l *lister) gone(t *scenario.Tombstone, prev *scenario.Schema) {
+	_, f := l.schema.FieldByUID(t.Field)
+	if f == nil {
+		l.add(OldName, "return")
+		return
+	}
+	l.add(OldName, "accept", "return")
+	if prev == nil {
+		return
+	}
+	if _, before := prev.FieldByUID(t.Field); before != nil && before.Name == t.Name && before.Name != f.Name {
+		l.found = append(l.found, Fault{Kind: Stale, Subject: t.Field, Param: "name:" + t.Name, Clause: l.clause.ID})
+	}
+}
+
+// stale lists the parameters of the turn before, where they were different.
+func (l *lister) stale(prev *scenario.Schema) {
+	switch l.clause.Kind {
+	case scenario.KindRange, scenario.KindLength, scenario.KindEnum, scenario.KindOnDelete:
+	default:
+		return
+	}
+	if prev == nil {
+		return
+	}
+	before := prev.ClauseOf(l.clause.Kind, l.clause.Subject)
+	if before == nil || before.Params == l.clause.Params {
+		return
+	}
+	l.add(Stale, string(l.clause.Kind)+":"+before.Params)
+}
