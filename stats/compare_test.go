@@ -217,6 +217,11 @@ func TestComparePairEdges(t *testing.T) {
 			t.Errorf("%+v: no error", opt)
 		}
 	}
+	// Scores that are no whole numbers: seven times 0.1 is one tie group.
+	r, err = ComparePair(runs(0.4, 0.3, 0.2, 10.1, 0.9, 0.8, 0.7), runs(0.3, 0.2, 0.1, 10, 0.8, 0.7, 0.6), ComparePairOptions{})
+	if err != nil || len(r.Rank.TieSizes) != 1 || r.Rank.TieSizes[0] != 7 || r.P != 1./64 || r.HL.Estimate != 0.1 || !r.HL.Interval.Defined {
+		t.Errorf("decimals: %+v, %v", r, err)
+	}
 	// Level pairs: everything is zero, with an interval from six pairs on.
 	r, err = ComparePair(runs(1, 2, 3, 4, 5, 6), runs(1, 2, 3, 4, 5, 6), ComparePairOptions{})
 	if err != nil || r.P != 1 || r.RankBiserial != 0 || r.HL.Estimate != 0 || !r.HL.Interval.Defined || r.HL.Interval.Lo != 0 || r.HL.Interval.Hi != 0 || r.Superiority != 0.5 || r.WinsCI.Defined {

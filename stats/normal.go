@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"gonum.org/v1/gonum/mathext"
-	"gonum.org/v1/gonum/stat/distuv"
 )
 
 // normalCDF is the standard normal distribution function, accurate in both tails.
@@ -21,7 +20,17 @@ func normalQuantile(p float64) float64 {
 	return mathext.NormalQuantile(p)
 }
 
-// studentQuantile is the p-quantile of Student's t with nu degrees of freedom.
+// studentQuantile is the p-quantile of Student's t with nu degrees of freedom,
+// for 0 < p < 1. With x = nu/(nu+t^2), the tail is I_x(nu/2, 1/2)/2.
 func studentQuantile(p, nu float64) float64 {
-	return distuv.StudentsT{Mu: 0, Sigma: 1, Nu: nu}.Quantile(p)
+	if p > 0.5 {
+		return -studentQuantile(1-p, nu)
+	}
+	x := mathext.InvRegIncBeta(nu/2, 0.5, 2*p)
+	rest := 1 - x
+	if x > 0.5 && p > 1e-6 {
+		// For many degrees of freedom x is near 1: take its complement itself.
+		rest = mathext.InvRegIncBeta(0.5, nu/2, 1-2*p)
+	}
+	return -math.Sqrt(nu * rest / x)
 }
