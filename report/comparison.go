@@ -1,0 +1,239 @@
+package report
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/stint-bench/stint/stats"
+)
+
+// CompareSchema names the JSON form of a [Comparison].
+const CompareSchema = "stint.compare/1"
+
+// The decisions about a pair.
+const (
+	DecisionAhead     = "a>b"       // a is significantly above b
+	DecisionBehind    = "a<b"       // a is significantly below b
+	DecisionUndecided = "undecided" // could have been significant and was not
+	DecisionCannot    = "cannot"    // could not have been significant with these data in this family, or was not tested
+)
+
+// A Comparison is what compare prints. Its JSON form is stable; pointers are nil where a value is undefined.
+type Comparison struct {
+	Schema    string         `json:"schema"`
+	Outcome   string         `json:"outcome"`
+	TurnsMax  *float64       `json:"turns_max"` // the cap of the outcome; nil: none
+	Policy    string         `json:"policy"`    // how failures caused by the agent's own infrastructure count
+	Configs   []ConfigResult `json:"configs"`   // by mean, highest first
+	Families  []FamilyResult `json:"families"`
+	Warnings  []Warning      `json:"warnings"`
+	Paragraph string         `json:"paragraph"`
+
+	scenarios  span           // scenarios per configuration
+	runs       span           // runs per configuration and scenario
+	stopped    map[string]int // runs not finished yet, by configuration
+	common     string         // the part of the names that all configurations share
+	short      map[string]string
+	episodes   bool
+	zero       stats.ZeroMethod
+	intervals  bool // intervals only, no pair was tested
+	firstWords []string
+	notes      []Warning // about the whole set
+}
+
+// A span is a range of counts.
+type span struct{ lo, hi int }
+
+// add widens the span by n.
+func (s *span) add(n int) {
+	if s.hi == 0 && s.lo == 0 {
+		s.lo, s.hi = n, n
+		return
+	}
+	s.lo, s.hi = min(s.lo, n), max(s.hi, n)
+}
+
+// String returns "20" or "18–20".
+func (s span) String() string {
+	if s.lo == s.hi {
+		return fmt.Sprint(s.lo)
+	}
+	return fmt.Sprintf("%d–%d", s.lo, s.hi)
+}
+
+// A ConfigResult describes one configuration on its own.
+type ConfigResult struct {
+	Config   string            `json:"config"`
+	Factors  map[string]string `json:"factors"`
+	N        int               `json:"n"`         // runs
+	Mean     *float64          `json:"mean"`      // the restricted mean where runs were stopped
+	CI       *[2]float64       `json:"ci"`        // 95 % interval of the mean
+	CIMethod *string           `json:"ci_method"` // nil with CI
+	Full     *int              `json:"full"`      // runs that reached the cap; nil where there is none
+	Median   *float64          `json:"median"`
+	Ends     map[string]int    `json:"ends"` // failed, capped, stopped; they add up to n
+	USD      *float64          `json:"usd"`  // mean dollars of the runs whose cost is known
+
+	restricted bool
+	scenarios  []scenarioValue // by scenario name
+	runs       []run
+	repeated   bool // more than one run in a scenario
+	stops      []stop
+	notes      []Warning
+}
+
+// A scenarioValue is the mean of a configuration's runs in one scenario.
+type scenarioValue struct {
+	scenario string
+	value    float64
+}
+
+// A run is the end of one run, for the survival curve.
+type run struct {
+	value  float64
+	status stats.Status
+}
+
+// A stop names a run that was ended by something other than the agent.
+type stop struct {
+	id     string // SCENARIO#REPEAT
+	reason string
+}
+
+// A FamilyResult is one family of pairs, corrected together.
+type FamilyResult struct {
+	Name          string       `json:"name"`
+	Declared      bool         `json:"declared"` // before the first run, in study.yaml
+	M             int          `json:"m"`        // all pairs of the family, those not tested included
+	Alpha         float64      `json:"alpha"`
+	MinAttainable *float64     `json:"min_attainable"` // least adjusted p any pair could have had
+	Pairs         []PairResult `json:"pairs"`
+
+	allCannot bool
+	needed    int
+	notes     []Warning
+}
+
+// A PairResult compares two configurations on the scenarios both have.
+type PairResult struct {
+	A            string      `json:"a"`
+	B            string      `json:"b"`
+	N            int         `json:"n"` // shared scenarios
+	Ahead        int         `json:"ahead"`
+	Level        int         `json:"level"`
+	Behind       int         `json:"behind"`
+	Undecided    int         `json:"undecided"` // scenarios whose order a stopped run leaves open
+	Diff         *float64    `json:"diff"`      // mean of A minus mean of B
+	DiffCI       *[2]float64 `json:"diff_ci"`
+	Test         string      `json:"test"`
+	P            *float64    `json:"p"` // nil: not tested, counted in the family with p = 1
+	POtherZero   *float64    `json:"p_other_zero"`
+	Bounds       *[2]float64 `json:"bounds"` // smallest and largest p the stopped runs leave open
+	Holm         *float64    `json:"holm"`
+	HolmDiscrete *float64    `json:"holm_discrete"`
+	Least        *float64    `json:"least"` // the smallest Holm value the pair could have had
+	HL           *float64    `json:"hl"`    // Hodges–Lehmann estimate of the difference
+	HLCI         *[2]float64 `json:"hl_ci"`
+	RankBiserial *float64    `json:"rank_biserial"`
+	Decision     string      `json:"decision"`
+
+	meanA, meanB   float64
+	nonZero        int
+	fraction       string // the exact p as k/2^m, where known
+	untested       string // why there is no p
+	directionSplit bool
+	zeroDecides    bool
+	exact          bool
+	notes          []Warning
+}
+
+// A Warning is a remark about a part of the result. It never changes a number.
+type Warning struct {
+	Code  string `json:"code"`  // stable, for programs
+	Where string `json:"where"` // a configuration, "A − B", a family, or empty for the whole set
+	Text  string `json:"text"`
+
+	at column // where a table puts the footnote mark
+}
+
+// A column says which cell of a row a footnote hangs on.
+type column int
+
+const (
+	atName    column = iota // the name of the configuration or pair
+	atMean                  // the mean or the difference
+	atCI                    // its interval
+	atCost                  // dollars per episode
+	atHolm                  // the decision
+	atNowhere               // told in JSON and CSV only: the table shows it otherwise
+)
+
+// The codes of warnings this package adds to those of package stats.
+const (
+	CodeIncomplete       = "INCOMPLETE"         // runs that have not ended yet are among the outcomes
+	CodeStoppedRuns      = "STOPPED_RUNS"       // a mean is restricted because runs were stopped
+	CodeMissingValue     = "MISSING_VALUE"      // rows without a value were left out
+	CodeCostPartlyKnown  = "COST_PARTLY_KNOWN"  // some runs have no known cost
+	CodeUndefined        = "UNDEFINED"          // a null in the result, and why
+	CodeNotTested        = "NOT_TESTED"         // a pair without a test
+	CodeIntervalsOnly    = "INTERVALS_ONLY"     // no family was declared for this outcome
+	CodeOneConfiguration = "ONE_CONFIGURATION"  // nothing to compare
+	CodeUnreadable       = "UNREADABLE_RECORDS" // records of the source could not be read
+	CodeFamilyPartly     = "FAMILY_PARTLY_RUN"  // a declared pair names a configuration without runs
+)
+
+// JSON writes the comparison as one indented JSON object and a newline.
+func (c *Comparison) JSON(w io.Writer) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	enc.SetIndent("", "  ")
+	if err := enc.Encode(c); err != nil {
+		return fmt.Errorf("writing the comparison as JSON: %w", err)
+	}
+	return nil
+}
+
+// Config returns the result of the configuration named, or nil.
+func (c *Comparison) Config(name string) *ConfigResult {
+	for i := range c.Configs {
+		if c.Configs[i].Config == name {
+			return &c.Configs[i]
+		}
+	}
+	return nil
+}
+
+// Short returns the name of a configuration without the parts that all configurations share.
+func (c *Comparison) Short(name string) string {
+	if s, ok := c.short[name]; ok {
+		return s
+	}
+	return name
+}
+
+// shortWhere names the place of a warning as the tables do.
+func (c *Comparison) shortWhere(where string) string {
+	if s, ok := c.short[where]; ok {
+		return s
+	}
+	for i := range c.Families {
+		for j := range c.Families[i].Pairs {
+			if p := &c.Families[i].Pairs[j]; p.A+" − "+p.B == where {
+				return c.pairName(p.A, p.B)
+			}
+		}
+	}
+	return where
+}
+
+// cap returns the cap, or 0 if there is none.
+func (c *Comparison) cap() float64 {
+	if c.TurnsMax == nil {
+		return 0
+	}
+	return *c.TurnsMax
+}
+
+// turns reports whether the outcome counts turns, so that sentences may say so.
+func (c *Comparison) turns() bool { return c.Outcome == "turns_passed" || c.Outcome == "turns" }

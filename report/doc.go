@@ -1,0 +1,23 @@
+// Package report turns outcomes into a comparison of configurations and shows it: as aligned text, JSON, CSV
+// and Markdown, as two figures (mean turns, still going), and as a report folder.
+//
+// There is one model, [Comparison]. [Compare] fills it from a set of outcomes: a mean with an interval per
+// configuration, then one or more families of pairs. Every pair is tested on the scenarios both sides have,
+// every family is corrected for the number of its pairs, and beside each adjusted p stands the least one the
+// pair could have had, so that a reader sees what was never possible. Nothing else in the package computes a
+// statistic; all other files only lay the model out.
+//
+// What it promises:
+//
+//   - The same outcomes give the same bytes, on any machine and in any order of rows.
+//   - A value that is undefined is null (JSON), empty (CSV) or a dash (text), with a [Warning] that says why.
+//   - Names come from files nobody checked. They are escaped for the place they are printed in: terminal
+//     control characters, Markdown and SVG markup cannot get through.
+//
+// What it assumes: the rows hold at most one value per configuration, scenario and repeat, and scenarios are
+// the unit of pairing (by content hash where every row has one, else by name).
+//
+//	set, err := logs.ReadOutcomes("outcomes.csv", logs.OutcomeColumns{})
+//	c, err := report.Compare(set, report.CompareOptions{})
+//	err = c.Text(os.Stdout, 100)
+package report

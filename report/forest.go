@@ -1,0 +1,237 @@
+package report
+
+import (
+	"bytes"
+	"encoding/csv"
+	"fmt"
+	"math"
+	"strconv"
+
+	"gonum.org/v1/plot/vg"
+)
+
+// maxForestRows bounds the height of a forest; the remaining configurations are in the CSV.
+const maxForestRows = 200
+
+// Forest draws the mean of every configuration with its interval, highest first: faint dots are scenarios, the
+// bar at the right is the share of full passes. Without configurations it says so.
+func Forest(c *Comparison) (Figure, error) {
+	th := lightTheme()
+	f := forest{c: c, th: th, rows: c.Configs[:min(len(c.Configs), maxForestRows)]}
+	fig := Figure{Name: "mean-turns", Title: "Mean " + c.valueWords() + " by configuration"}
+	h := f.layout()
+	var err error
+	if fig.SVG, fig.PNG, err = picture(fig.Title, th, th.page, h, f.paint); err != nil {
+		return Figure{}, err
+	}
+	if fig.CSV, err = forestCSV(c); err != nil {
+		return Figure{}, err
+	}
+	fig.Caption = f.caption()
+	return fig, nil
+}
+
+// valueWords names the values on an axis, with the cap.
+func (c *Comparison) valueWords() string {
+	switch {
+	case c.turns() && c.cap() > 0:
+		return "turns passed of " + compact(c.cap())
+	case c.turns():
+		return "turns passed"
+	}
+	return c.outcomeWords()
+}
+
+type forest struct {
+	c      *Comparison
+	th     theme
+	rows   []ConfigResult
+	rowH   vg.Length
+	height vg.Length
+}
+
+const (
+	figureMargin = vg.Length(6)
+	forestTop    = vg.Length(20)
+	forestBottom = vg.Length(30)
+	shareBar     = vg.Length(34)
+)
+
+// layout chooses the heights.
+func (f *forest) layout() vg.Length {
+	f.rowH = 14
+	if len(f.rows) > 26 {
+		f.rowH = 11.5
+	}
+	f.height = forestTop + forestBottom + f.rowH*vg.Length(max(1, len(f.rows)))
+	return f.height
+}
+
+// upper is the end of the value axis.
+func (f *forest) upper() float64 {
+	if f.c.cap() > 0 {
+		return f.c.cap()
+	}
+	most := 0.0
+	for i := range f.rows {
+		r := &f.rows[i]
+		if r.CI != nil {
+			most = math.Max(most, r.CI[1])
+		}
+		for _, s := range r.scenarios {
+			most = math.Max(most, s.value)
+		}
+	}
+	if most == 0 {
+		return 1
+	}
+	step := ticks(0, most, 5)
+	top := step[len(step)-1]
+	if top < most {
+		top += step[1] - step[0]
+	}
+	return top
+}
+
+func (f *forest) paint(s *sheet) {
+	th := f.th
+	if len(f.rows) == 0 {
+		s.text(th.page/2, f.height/2, centred, th.textSize, th.text, "there are no runs to show")
+		return
+	}
+	names := make([]string, len(f.rows))
+	nameW := vg.Length(0)
+	for i := range f.rows {
+		names[i] = s.shorten(s.printable(f.c.Short(f.rows[i].Config)), th.textSize, 0.36*th.page)
+		nameW = max(nameW, s.width(names[i], th.textSize))
+	}
+	capped := f.c.cap() > 0
+	shareW, textW := vg.Length(0), vg.Length(0)
+	if capped {
+		for i := range f.rows {
+			textW = max(textW, s.width(fullText(&f.rows[i]), th.tickSize))
+		}
+		shareW = max(shareBar+4+textW, s.width("full passes", th.tickSize)) + 14
+	}
+	a := axis{lo: 0, hi: f.upper(), from: figureMargin + nameW + 10, to: th.page - figureMargin - 6 - shareW}
+	bottom, top := forestBottom, f.height-forestTop
+	f.paintAxis(s, a, bottom, top)
+	for i := range f.rows {
+		y := top - f.rowH*(vg.Length(i)+0.5)
+		s.text(a.from-8, y-2.6, flushRight, th.textSize, th.text, names[i])
+		f.paintRow(s, a, &f.rows[i], y)
+		if capped {
+			f.paintShare(s, a.to+14, &f.rows[i], y)
+		}
+	}
+	if capped {
+		s.text(a.to+14, top+7, flushLeft, th.tickSize, th.text, "full passes")
+	}
+}
+
+// paintAxis draws grid, ticks, title and cap.
+func (f *forest) paintAxis(s *sheet, a axis, bottom, top vg.Length) {
+	th := f.th
+	values := ticks(a.lo, a.hi, 6)
+	for _, v := range values {
+		x := a.at(v)
+		s.line(x, bottom, x, top, th.gridWidth, th.grid, nil)
+		s.text(x, bottom-9, centred, th.tickSize, th.text, tickText(v))
+	}
+	s.text((a.from+a.to)/2, figureMargin, centred, th.textSize, th.text, s.shorten(s.printable("mean "+f.c.valueWords()), th.textSize, th.page-2*figureMargin))
+	if f.c.cap() > 0 {
+		x := a.at(f.c.cap())
+		s.line(x, bottom, x, top+3, th.lineWidth, th.text, []vg.Length{2.5, 2})
+		label := "cap " + compact(f.c.cap())
+		if f.c.turns() {
+			label = "all " + compact(f.c.cap()) + " turns"
+		}
+		s.text(x, top+7, flushRight, th.tickSize, th.text, label)
+	}
+}
+
+// paintRow draws the scenarios, the interval and the mean of one configuration.
+func (f *forest) paintRow(s *sheet, a axis, r *ConfigResult, y vg.Length) {
+	th := f.th
+	if r.Mean == nil {
+		s.text(a.from+2, y-2.4, flushLeft, th.tickSize, th.faint, "no runs")
+		return
+	}
+	for _, v := range r.scenarios {
+		s.dot(a.at(v.value), y, 1.5, thin(th.text, 0.22))
+	}
+	if r.CI != nil {
+		lo, hi := a.at(r.CI[0]), a.at(r.CI[1])
+		s.line(lo, y, hi, y, 1.6*th.lineWidth, th.text, nil)
+		for _, x := range []vg.Length{lo, hi} {
+			s.line(x, y-2, x, y+2, th.lineWidth, th.text, nil)
+		}
+	}
+	s.dot(a.at(*r.Mean), y, 3.2, th.background)
+	s.dot(a.at(*r.Mean), y, 2.6, th.text)
+}
+
+// paintShare draws the share of full passes as a thin bar and a count.
+func (f *forest) paintShare(s *sheet, x vg.Length, r *ConfigResult, y vg.Length) {
+	th := f.th
+	if r.Full == nil || r.N == 0 {
+		return
+	}
+	s.rect(x, y-1.6, x+shareBar, y+1.6, th.grid)
+	s.rect(x, y-1.6, x+shareBar*vg.Length(*r.Full)/vg.Length(r.N), y+1.6, th.full)
+	s.text(x+shareBar+4, y-2.4, flushLeft, th.tickSize, th.text, fullText(r))
+}
+
+func fullText(r *ConfigResult) string {
+	if r.Full == nil {
+		return ""
+	}
+	return fmt.Sprintf("%d/%d", *r.Full, r.N)
+}
+
+// caption says what the picture shows and on how much it rests.
+func (f *forest) caption() string {
+	c := f.c
+	if len(c.Configs) == 0 {
+		return "No runs."
+	}
+	s := fmt.Sprintf("Dot: mean %s; line: 95 %% interval (%s); faint dots: scenarios (%s × %s %s).", c.valueWords(), c.intervalWords(), c.scenarios, c.runs, plural(c.runs.hi, "run", "runs"))
+	if c.cap() > 0 {
+		s += " Bar: share of full passes."
+	}
+	if c.hasStopped() {
+		s += " Means with stopped runs are restricted means (Kaplan–Meier)."
+	}
+	if n := len(c.Configs) - len(f.rows); n > 0 {
+		s += fmt.Sprintf(" %d configurations with lower means are in the CSV file only.", n)
+	}
+	return s
+}
+
+// forestCSV holds the numbers of the figure.
+func forestCSV(c *Comparison) ([]byte, error) {
+	rows := [][]string{{"row", "config", "scenario", "value", "ci_lo", "ci_hi", "full", "n"}}
+	for i := range c.Configs {
+		r := &c.Configs[i]
+		lo, hi, full := "", "", ""
+		if r.CI != nil {
+			lo, hi = plain(&r.CI[0]), plain(&r.CI[1])
+		}
+		if r.Full != nil {
+			full = strconv.Itoa(*r.Full)
+		}
+		rows = append(rows, []string{"mean", r.Config, "", plain(r.Mean), lo, hi, full, strconv.Itoa(r.N)})
+		for _, v := range r.scenarios {
+			rows = append(rows, []string{"scenario", r.Config, v.scenario, plain(&v.value), "", "", "", ""})
+		}
+	}
+	return csvBytes("mean-turns", rows)
+}
+
+func csvBytes(name string, rows [][]string) ([]byte, error) {
+	var b bytes.Buffer
+	if err := csv.NewWriter(&b).WriteAll(rows); err != nil {
+		return nil, fmt.Errorf("writing the numbers of figure %s: %w", name, err)
+	}
+	return b.Bytes(), nil
+}

@@ -1,0 +1,342 @@
+package report
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strconv"
+
+	"gonum.org/v1/plot/vg"
+
+	"github.com/stint-bench/stint/stats"
+)
+
+// StillGoing draws, per configuration, the share of runs still going after t turns, P(T >= t), from the build on:
+// steps are Kaplan–Meier estimates, short strokes are stopped runs (a run stopped after T turns leaves at T-1),
+// and with at most two configurations a log-log band of 95 % is shown. Below stand the numbers of runs known to
+// have gone that far. At most eight lines are told apart, those with the highest means; the others are grey.
+func StillGoing(c *Comparison) (Figure, error) {
+	th := lightTheme()
+	g := going{c: c, th: th}
+	if err := g.estimate(); err != nil {
+		return Figure{}, err
+	}
+	fig := Figure{Name: "still-going", Title: "Share of runs still going"}
+	h := g.layout()
+	var err error
+	if fig.SVG, fig.PNG, err = picture(fig.Title, th, th.page, h, g.paint); err != nil {
+		return Figure{}, err
+	}
+	if fig.CSV, err = g.csv(); err != nil {
+		return Figure{}, err
+	}
+	fig.Caption = g.caption()
+	return fig, nil
+}
+
+// A curve is the estimate of one configuration.
+type curve struct {
+	config string
+	km     stats.Survival
+	last   float64 // where the curve ends
+	band   bool
+}
+
+type going struct {
+	c       *Comparison
+	th      theme
+	curves  []curve
+	named   int // curves with a colour and a label
+	upper   float64
+	ticks   []float64
+	height  vg.Length
+	axisY   vg.Length // position of the time axis
+	plotTop vg.Length
+	band    bool
+}
+
+const (
+	goingPlot = vg.Length(170)
+	goingTop  = vg.Length(24)
+	riskLine  = vg.Length(9.5)
+)
+
+// estimate computes the curves.
+func (g *going) estimate() error {
+	g.upper = g.c.cap()
+	single := true
+	for i := range g.c.Configs {
+		r := &g.c.Configs[i]
+		if r.N == 0 {
+			continue
+		}
+		times, event := make([]float64, r.N), make([]bool, r.N)
+		cv := curve{config: r.Config}
+		for k, run := range r.runs {
+			times[k], event[k] = run.value, run.status == stats.Failed
+			if run.status == stats.Stopped {
+				times[k]--
+			}
+			cv.last = math.Max(cv.last, times[k])
+		}
+		var err error
+		if cv.km, err = stats.KaplanMeier(times, event, stats.SurvivalOptions{}); err != nil {
+			return fmt.Errorf("estimating the share still going of %s: %w", Clean(r.Config), err)
+		}
+		single = single && !r.repeated
+		g.curves = append(g.curves, cv)
+		g.upper = math.Max(g.upper, cv.last)
+	}
+	g.named = min(len(g.curves), len(g.th.lines))
+	g.band = single && len(g.curves) <= 2
+	if g.upper <= 0 {
+		g.upper = 1
+	}
+	g.ticks = goingTicks(g.upper)
+	return nil
+}
+
+// goingTicks are 0, 10, 25, 50, 75, 100 where the axis reaches that far, else round numbers.
+func goingTicks(upper float64) []float64 {
+	if upper >= 100 && upper < 120 {
+		return []float64{0, 10, 25, 50, 75, 100}
+	}
+	return ticks(0, upper, 6)
+}
+
+func (g *going) layout() vg.Length {
+	risk := vg.Length(0)
+	if g.named > 0 {
+		risk = 13 + riskLine*vg.Length(g.named)
+	}
+	g.axisY = figureMargin + risk + 26
+	g.plotTop = g.axisY + goingPlot
+	if len(g.curves) == 0 {
+		g.plotTop = g.axisY + 20
+	}
+	g.height = g.plotTop + goingTop
+	return g.height
+}
+
+func (g *going) paint(s *sheet) {
+	th := g.th
+	if len(g.curves) == 0 {
+		s.text(th.page/2, g.height/2, centred, th.textSize, th.text, "there are no runs to show")
+		return
+	}
+	names := make([]string, g.named)
+	labelW := vg.Length(0)
+	for i := range names {
+		names[i] = s.shorten(s.printable(g.c.Short(g.curves[i].config)), th.textSize, 0.27*th.page)
+		labelW = max(labelW, s.width(names[i], th.textSize))
+	}
+	if len(g.curves) > g.named {
+		labelW = max(labelW, s.width(g.others(), th.textSize))
+	}
+	const sample = vg.Length(16)
+	x := axis{lo: 0, hi: g.upper, from: figureMargin + 30, to: th.page - figureMargin - labelW - sample - 12}
+	y := axis{lo: 0, hi: 1, from: g.axisY, to: g.plotTop}
+	g.paintAxes(s, x, y)
+	if g.band {
+		for i := range g.curves {
+			style, _ := g.style(i)
+			g.paintBand(s, x, y, &g.curves[i], style)
+		}
+	}
+	for i := len(g.curves) - 1; i >= 0; i-- {
+		g.paintCurve(s, x, y, i)
+	}
+	g.paintLabels(s, x.to+8, sample, y, names)
+	g.paintRisk(s, x, x.to+8+sample+4, names)
+}
+
+func (g *going) others() string {
+	return fmt.Sprintf("%d others", len(g.curves)-g.named)
+}
+
+// paintAxes draws grid, ticks, titles and the cap.
+func (g *going) paintAxes(s *sheet, x, y axis) {
+	th := g.th
+	for _, v := range []float64{0, 0.25, 0.5, 0.75, 1} {
+		s.line(x.from, y.at(v), x.to, y.at(v), th.gridWidth, th.grid, nil)
+		s.text(x.from-5, y.at(v)-2.4, flushRight, th.tickSize, th.text, number(100*v, 0)+" %")
+	}
+	s.text(figureMargin, g.plotTop+12, flushLeft, th.textSize, th.text, "runs still going")
+	for _, v := range g.ticks {
+		s.line(x.at(v), g.axisY, x.at(v), g.axisY-2.5, th.gridWidth, th.text, nil)
+		s.text(x.at(v), g.axisY-10, centred, th.tickSize, th.text, tickText(v))
+	}
+	title := "turns passed (0: the build failed)"
+	if !g.c.turns() {
+		title = g.c.valueWords()
+	}
+	s.text((x.from+x.to)/2, g.axisY-20, centred, th.textSize, th.text, s.shorten(s.printable(title), th.textSize, x.to-x.from))
+	if limit := g.c.cap(); limit > 0 {
+		s.line(x.at(limit), g.axisY, x.at(limit), g.plotTop+3, th.lineWidth, th.text, []vg.Length{2.5, 2})
+		label := "cap " + compact(limit)
+		if g.c.turns() {
+			label = "all " + compact(limit) + " turns"
+		}
+		s.text(x.at(limit), g.plotTop+7, flushRight, th.tickSize, th.text, label)
+	}
+}
+
+// style is the line of a curve.
+func (g *going) style(i int) (lineStyle, vg.Length) {
+	if i < g.named {
+		return g.th.lines[i], 1.5 * g.th.lineWidth
+	}
+	return lineStyle{color: g.th.other}, g.th.lineWidth
+}
+
+func (g *going) paintCurve(s *sheet, x, y axis, i int) {
+	cv := &g.curves[i]
+	style, width := g.style(i)
+	pts := []vg.Point{{X: x.at(0), Y: y.at(1)}}
+	level := 1.0
+	for _, p := range cv.km.Points {
+		if p.Events > 0 {
+			pts = append(pts, vg.Point{X: x.at(p.Time), Y: y.at(level)}, vg.Point{X: x.at(p.Time), Y: y.at(p.S)})
+			level = p.S
+		}
+	}
+	if end := x.at(cv.last); end > pts[len(pts)-1].X {
+		pts = append(pts, vg.Point{X: end, Y: y.at(level)})
+	}
+	s.path(pts, width, style.color, style.dash)
+	limit := g.c.cap()
+	for _, p := range cv.km.Points {
+		if p.Censored > 0 && (limit == 0 || p.Time < limit) {
+			px, py := x.at(p.Time), y.at(p.S)
+			s.line(px, py-3, px, py+3, g.th.lineWidth, style.color, nil)
+		}
+	}
+}
+
+// paintBand fills between the limits of the estimate, where they are defined.
+func (g *going) paintBand(s *sheet, x, y axis, cv *curve, style lineStyle) {
+	points := cv.km.Points
+	for k, p := range points {
+		if !p.Defined {
+			continue
+		}
+		to := cv.last
+		if k+1 < len(points) {
+			to = points[k+1].Time
+		}
+		s.rect(x.at(p.Time), y.at(p.Lo), x.at(to), y.at(p.Hi), thin(style.color, 0.14))
+	}
+}
+
+// paintLabels names the curves at the right, each at the height where it ends as far as there is room.
+func (g *going) paintLabels(s *sheet, left, sample vg.Length, y axis, names []string) {
+	th := g.th
+	type label struct {
+		text  string
+		style lineStyle
+		width vg.Length
+		y     vg.Length
+		order int
+	}
+	var labels []label
+	for i, name := range names {
+		style, width := g.style(i)
+		labels = append(labels, label{name, style, width, y.at(endLevel(&g.curves[i])), i})
+	}
+	if len(g.curves) > g.named {
+		style, width := g.style(g.named)
+		labels = append(labels, label{g.others(), style, width, g.axisY, g.named})
+	}
+	// From the top down: the higher end first, then the higher mean.
+	slices.SortStableFunc(labels, func(a, b label) int {
+		switch {
+		case a.y > b.y:
+			return -1
+		case a.y < b.y:
+			return 1
+		}
+		return a.order - b.order
+	})
+	const room = vg.Length(10)
+	for i := len(labels) - 1; i >= 0; i-- {
+		least := g.axisY
+		if i+1 < len(labels) {
+			least = labels[i+1].y + room
+		}
+		labels[i].y = max(labels[i].y, least)
+	}
+	for _, l := range labels {
+		s.line(left, l.y, left+sample, l.y, l.width, l.style.color, l.style.dash)
+		s.text(left+sample+4, l.y-2.6, flushLeft, th.textSize, th.text, l.text)
+	}
+}
+
+func endLevel(cv *curve) float64 {
+	if n := len(cv.km.Points); n > 0 {
+		return cv.km.Points[n-1].S
+	}
+	return 1
+}
+
+// paintRisk writes the numbers of runs known to have passed t turns.
+func (g *going) paintRisk(s *sheet, x axis, nameX vg.Length, names []string) {
+	th := g.th
+	base := figureMargin + riskLine*vg.Length(g.named-1)
+	s.text(figureMargin, base+riskLine+1, flushLeft, th.tickSize, th.text, "runs known to have gone that far")
+	for i, name := range names {
+		ly := base - riskLine*vg.Length(i)
+		for _, v := range g.ticks {
+			s.text(x.at(v), ly, centred, th.tickSize, th.text, strconv.Itoa(atRisk(&g.curves[i], v)))
+		}
+		s.text(nameX, ly, flushLeft, th.tickSize, th.text, s.shorten(name, th.tickSize, th.page-figureMargin-nameX))
+	}
+}
+
+// atRisk counts the runs known to have passed t turns.
+func atRisk(cv *curve, t float64) int {
+	n := 0
+	for _, p := range cv.km.Points {
+		if p.Time >= t {
+			n += p.Events + p.Censored
+		}
+	}
+	return n
+}
+
+func (g *going) caption() string {
+	if len(g.curves) == 0 {
+		return "No runs."
+	}
+	s := "Share of runs that passed at least t turns, from the build on."
+	if g.c.hasStopped() {
+		s += " Kaplan–Meier; short strokes: runs that were stopped."
+	}
+	switch {
+	case g.band:
+		s += " Band: 95 %, log-log."
+	case len(g.curves) <= 2:
+		s += " No band: repeats of one scenario are not independent."
+	}
+	if n := len(g.curves) - g.named; n > 0 {
+		s += fmt.Sprintf(" The %d configurations with the highest means are named, %d others grey; all are in the CSV file.", g.named, n)
+	}
+	return s
+}
+
+// csv holds the numbers of the figure.
+func (g *going) csv() ([]byte, error) {
+	rows := [][]string{{"config", "turns_passed", "at_risk", "failed", "left_known", "share_at_least", "share_more", "ci_lo", "ci_hi"}}
+	for i := range g.curves {
+		cv := &g.curves[i]
+		level := 1.0
+		for _, p := range cv.km.Points {
+			lo, hi := "", ""
+			if p.Defined {
+				lo, hi = plain(&p.Lo), plain(&p.Hi)
+			}
+			rows = append(rows, []string{cv.config, plain(&p.Time), strconv.Itoa(p.AtRisk), strconv.Itoa(p.Events), strconv.Itoa(p.Censored), plain(&level), plain(&p.S), lo, hi})
+			level = p.S
+		}
+	}
+	return csvBytes("still-going", rows)
+}

@@ -1,0 +1,260 @@
+package report
+
+import (
+	"fmt"
+
+	"github.com/stint-bench/stint/stats"
+)
+
+// A pairData is what one pair gives, whatever family it is in.
+type pairData struct {
+	result   PairResult
+	p, minP  float64
+	attained []float64 // p-values the exact test of this pair can give; nil if not tested
+}
+
+// maxDiscrete bounds the non-zero differences for which the null distribution of a pair is written out for the
+// discrete Holm column, and maxDiscreteWork the number of values over a family.
+const (
+	maxDiscrete     = 400
+	maxDiscreteWork = 40_000_000
+)
+
+// test compares the pairs of the families and corrects each family.
+func (c *Comparison) test(families []DeclaredFamily, groups []*configRows, limit float64, opt CompareOptions) error {
+	c.Families = []FamilyResult{}
+	index := make(map[[2]string]int)
+	var todo [][2]string
+	for _, f := range families {
+		for _, p := range f.Pairs {
+			if _, ok := index[p]; !ok {
+				index[p] = len(todo)
+				todo = append(todo, p)
+			}
+		}
+	}
+	rows := make(map[string]*configRows, len(groups))
+	for _, g := range groups {
+		rows[g.name] = g
+	}
+	done := make([]pairData, len(todo))
+	err := inParallel(len(todo), func(i int) error {
+		d, err := comparePair(rows[todo[i][0]], rows[todo[i][1]], todo[i], c, limit, opt)
+		done[i] = d
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	for _, f := range families {
+		data := make([]pairData, len(f.Pairs))
+		for i, p := range f.Pairs {
+			data[i] = done[index[p]]
+			// A pair may be in several families and gets notes in each.
+			data[i].result.notes = append([]Warning(nil), data[i].result.notes...)
+		}
+		r, err := correctFamily(f, data, opt.Alpha)
+		if err != nil {
+			return err
+		}
+		c.Families = append(c.Families, r)
+	}
+	return nil
+}
+
+// pairName names a pair in warnings and tables.
+func (c *Comparison) pairName(a, b string) string { return c.Short(a) + " − " + c.Short(b) }
+
+// comparePair tests one pair; a or b is nil if the configuration has no runs.
+func comparePair(a, b *configRows, names [2]string, c *Comparison, limit float64, opt CompareOptions) (pairData, error) {
+	where := names[0] + " − " + names[1]
+	d := pairData{p: 1, minP: 1}
+	d.result = PairResult{A: names[0], B: names[1], Decision: DecisionCannot}
+	r := &d.result
+	note := func(at column, code, format string, args ...any) {
+		r.notes = append(r.notes, Warning{Code: code, Where: where, Text: fmt.Sprintf(format, args...), at: at})
+	}
+	for i, g := range []*configRows{a, b} {
+		if g == nil || len(g.outcomes) == 0 {
+			r.untested = "no runs of " + c.Short(names[i])
+			r.Test = "not tested: " + r.untested
+			note(atName, CodeFamilyPartly, "%s has no runs here; the pair is not tested and counts in its family with p = 1", Clean(c.Short(names[i])))
+			return d, nil
+		}
+	}
+	res, err := stats.ComparePair(a.outcomes, b.outcomes, stats.ComparePairOptions{
+		Cap: limit, Zero: c.zero, Seed: opt.Seed, Force: opt.Force, Alpha: opt.Alpha, Where: where,
+	})
+	if err != nil {
+		shared := sharedScenarios(a, b)
+		u, refused := unmatched(err)
+		switch {
+		case shared == 0:
+			r.untested = "no shared scenario"
+			note(atName, CodeNotTested, "the two share no scenario (%d and %d); not tested, counted in the family with p = 1", len(a.scenarios), len(b.scenarios))
+		case refused:
+			r.N = shared
+			r.untested = "too many scenarios without a partner"
+			note(atName, CodeNotTested, "refused: %d of %d scenarios of %s and %d of %d of %s have no partner (more than 20 %%); --force tests the %d they share; counted in the family with p = 1",
+				len(u.OnlyA), len(u.OnlyA)+shared, Clean(c.Short(names[0])), len(u.OnlyB), len(u.OnlyB)+shared, Clean(c.Short(names[1])), shared)
+		default:
+			return d, fmt.Errorf("comparing %s: %w", Clean(where), err)
+		}
+		r.Test = "not tested: " + r.untested
+		return d, nil
+	}
+	d.fill(res, note)
+	for _, w := range res.Warnings {
+		text := nameSides(w.Text, Clean(c.Short(names[0])), Clean(c.Short(names[1])))
+		if w.Code == stats.CodeStoppedUntested && r.Bounds != nil {
+			text += "; " + boundsWords(r.Bounds) + ", whatever the stopped runs had done"
+		}
+		r.notes = append(r.notes, Warning{Code: w.Code, Where: where, Text: text, at: columnOf(w.Code)})
+	}
+	return d, nil
+}
+
+// sharedScenarios counts the scenarios both have.
+func sharedScenarios(a, b *configRows) int {
+	n := 0
+	for k := range a.scenarios {
+		if _, ok := b.scenarios[k]; ok {
+			n++
+		}
+	}
+	return n
+}
+
+// fill copies the results of package stats; what is undefined stays nil and is noted.
+func (d *pairData) fill(res stats.PairResult, note func(at column, code, format string, args ...any)) {
+	r := &d.result
+	r.N, r.Ahead, r.Level, r.Behind, r.Undecided = res.N, res.Ahead, res.Level, res.Behind, res.Undecided
+	r.meanA, r.meanB = res.MeanA, res.MeanB
+	r.Diff = ptr(res.Diff)
+	if res.DiffCI.Defined {
+		r.DiffCI = &[2]float64{res.DiffCI.Lo, res.DiffCI.Hi}
+	} else {
+		note(atCI, CodeUndefined, "the interval of the difference is undefined: %s", res.DiffCI.Reason)
+	}
+	switch {
+	case !res.HLDefined:
+		note(atNowhere, CodeUndefined, "no typical (Hodges–Lehmann) difference: %s", res.HLReason)
+	case !res.HL.Interval.Defined:
+		r.HL = ptr(res.HL.Estimate)
+		note(atNowhere, CodeUndefined, "the interval of the typical (Hodges–Lehmann) difference is undefined: %s", res.HL.Interval.Reason)
+	default:
+		r.HL, r.HLCI = ptr(res.HL.Estimate), &[2]float64{res.HL.Interval.Lo, res.HL.Interval.Hi}
+	}
+	if res.HasBounds {
+		r.Bounds = ptr(res.Bounds)
+	}
+	r.Test = res.TestName
+	if !res.Tested {
+		r.untested = trimNotTested(res.TestName)
+		return
+	}
+	r.exact = res.Rank.Exact
+	r.P, r.POtherZero = ptr(res.P), ptr(res.POtherZero)
+	r.RankBiserial = ptr(res.RankBiserial)
+	r.nonZero = res.Rank.NonZero
+	if res.Rank.PLog2 > 0 {
+		r.fraction = fmt.Sprintf("%d/2^%d", res.Rank.PCount, res.Rank.PLog2)
+	}
+	for _, w := range res.Warnings {
+		r.directionSplit = r.directionSplit || w.Code == stats.CodeDirectionSplit
+		r.zeroDecides = r.zeroDecides || w.Code == stats.CodeZeroMethodDecides
+	}
+	d.p, d.minP = res.P, res.MinP
+	if res.Rank.Exact && res.Rank.NonZero <= maxDiscrete {
+		if v, err := stats.AttainableP(res.Pairs.D, stats.SignedRankOptions{Zero: res.Rank.Zero}); err == nil {
+			d.attained = v
+		}
+	}
+	// The decision follows the ranks; correctFamily keeps it only if Holm does.
+	switch {
+	case r.directionSplit:
+		r.Decision = DecisionUndecided
+	case res.Rank.WPlus > res.Rank.WMinus:
+		r.Decision = DecisionAhead
+	case res.Rank.WPlus < res.Rank.WMinus:
+		r.Decision = DecisionBehind
+	default:
+		r.Decision = DecisionUndecided
+	}
+}
+
+// correctFamily adjusts the p-values of a family and decides.
+func correctFamily(f DeclaredFamily, data []pairData, alpha float64) (FamilyResult, error) {
+	tests := make([]stats.Test, len(data))
+	for i := range data {
+		r := &data[i].result
+		tests[i] = stats.Test{ID: r.A + " − " + r.B, P: data[i].p, MinP: data[i].minP}
+	}
+	fr, err := stats.Family(tests, stats.FamilyOptions{Alpha: alpha})
+	if err != nil {
+		return FamilyResult{}, fmt.Errorf("correcting the family %q: %w", f.Name, err)
+	}
+	out := FamilyResult{
+		Name: f.Name, Declared: f.Declared, M: fr.M, Alpha: fr.Alpha, MinAttainable: ptr(fr.MinAttainable),
+		Pairs: make([]PairResult, len(data)), allCannot: fr.AllCannot, needed: fr.NeedNonZero,
+	}
+	discrete := discreteHolm(data)
+	for i := range data {
+		r := data[i].result
+		r.Least = ptr(fr.Least[i])
+		if r.P != nil {
+			r.Holm = ptr(fr.Adjusted[i])
+			if discrete != nil {
+				r.HolmDiscrete = ptr(discrete[i])
+			} else {
+				r.notes = append(r.notes, Warning{Code: CodeUndefined, Where: tests[i].ID, Text: "no discrete Holm value: the exact null distributions of this family are too large to write out", at: atNowhere})
+			}
+		} else {
+			r.notes = append(r.notes, Warning{Code: CodeUndefined, Where: tests[i].ID, Text: "p, Holm and rank-biserial are undefined: " + r.Test, at: atNowhere})
+		}
+		switch {
+		case fr.Cannot[i]:
+			r.Decision = DecisionCannot
+		case !fr.Reject[i]:
+			r.Decision = DecisionUndecided
+		}
+		out.Pairs[i] = r
+	}
+	out.notes = familyNotes(f, fr)
+	return out, nil
+}
+
+// familyNotes words the warnings of package stats about a family.
+func familyNotes(f DeclaredFamily, fr stats.FamilyResult) []Warning {
+	var out []Warning
+	for _, w := range fr.Warnings {
+		where := w.Where
+		if where == "family" {
+			where = f.Name
+		}
+		out = append(out, Warning{Code: w.Code, Where: where, Text: w.Text, at: atNowhere})
+	}
+	return out
+}
+
+// discreteHolm is the second column, or nil where a member's null distribution is not written out.
+func discreteHolm(data []pairData) []float64 {
+	p := make([]float64, len(data))
+	attained := make([][]float64, len(data))
+	work := 0
+	for i := range data {
+		if p[i] = data[i].p; data[i].result.P != nil && data[i].attained == nil {
+			return nil
+		}
+		attained[i] = data[i].attained
+		work += len(attained[i])
+	}
+	if work > maxDiscreteWork {
+		return nil
+	}
+	out, err := stats.AdjustDiscrete(p, attained)
+	if err != nil {
+		return nil
+	}
+	return out
+}

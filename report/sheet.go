@@ -1,0 +1,187 @@
+package report
+
+import (
+	"bytes"
+	"fmt"
+	"html"
+	"image/color"
+	"strings"
+	"unicode"
+
+	"golang.org/x/image/font/sfnt"
+	"gonum.org/v1/plot/font"
+	"gonum.org/v1/plot/font/liberation"
+	"gonum.org/v1/plot/vg"
+	"gonum.org/v1/plot/vg/draw"
+	"gonum.org/v1/plot/vg/vgimg"
+	"gonum.org/v1/plot/vg/vgsvg"
+)
+
+// A Figure is one picture in two formats, with its numbers and what stands beside it. Its bytes depend on the
+// comparison alone.
+type Figure struct {
+	Name    string // base name of its files
+	SVG     []byte
+	PNG     []byte
+	CSV     []byte
+	Caption string // n, method and footnotes; plain text
+	Title   string
+}
+
+// A sheet is a page to draw on, in points from the lower left corner.
+type sheet struct {
+	c     draw.Canvas
+	th    theme
+	fonts *font.Cache
+	buf   sfnt.Buffer
+}
+
+// The alignments of text.
+type textAlign float64
+
+const (
+	flushLeft  textAlign = 0
+	centred    textAlign = 0.5
+	flushRight textAlign = 1
+)
+
+// pngDPI makes a figure of print size sharp at 200 %.
+const pngDPI = 192
+
+// picture draws the same thing as SVG and PNG.
+func picture(title string, th theme, w, h vg.Length, paint func(s *sheet)) (svg, png []byte, err error) {
+	fonts := font.NewCache(liberation.Collection())
+	vector := vgsvg.New(w, h)
+	paintOn(draw.New(vector), th, fonts, paint)
+	var out bytes.Buffer
+	if _, err := vector.WriteTo(&out); err != nil {
+		return nil, nil, fmt.Errorf("drawing %q as SVG: %w", title, err)
+	}
+	raster := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(th.background))
+	paintOn(draw.New(raster), th, fonts, paint)
+	var pixels bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: raster}).WriteTo(&pixels); err != nil {
+		return nil, nil, fmt.Errorf("drawing %q as PNG: %w", title, err)
+	}
+	return webSVG(out.Bytes(), title), pixels.Bytes(), nil
+}
+
+func paintOn(c draw.Canvas, th theme, fonts *font.Cache, paint func(s *sheet)) {
+	s := &sheet{c: c, th: th, fonts: fonts}
+	s.rect(c.Min.X, c.Min.Y, c.Max.X, c.Max.Y, th.background)
+	paint(s)
+}
+
+// webSVG maps the font to those every system has (Liberation Sans shares its widths with Arial and Helvetica)
+// and adds a title for screen readers.
+func webSVG(svg []byte, title string) []byte {
+	// A quote in a text is escaped, so these bytes occur in style attributes only.
+	svg = bytes.ReplaceAll(svg, []byte(`style="font-family:Liberation Sans;font-variant:normal;`), []byte(`style="font-family:'Liberation Sans',Arial,Helvetica,sans-serif;`))
+	head := []byte("xlink\">\n")
+	return bytes.Replace(svg, head, append(head, []byte("<title>"+html.EscapeString(title)+"</title>\n")...), 1)
+}
+
+func (s *sheet) face(size vg.Length) font.Face {
+	return s.fonts.Lookup(font.Font{Typeface: "Liberation", Variant: "Sans"}, size)
+}
+
+// printable replaces what the font has no glyph for, which would vanish without a word.
+func (s *sheet) printable(text string) string {
+	face := s.face(s.th.textSize)
+	var b strings.Builder
+	for _, r := range Clean(text) {
+		if i, err := face.Face.GlyphIndex(&s.buf, r); (err != nil || i == 0) && !unicode.In(r, unicode.Mn, unicode.Me) {
+			r = '□'
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}
+
+// width returns the width of a text that is printable.
+func (s *sheet) width(text string, size vg.Length) vg.Length {
+	face := s.face(size)
+	return face.Width(text)
+}
+
+// text writes one line; y is its base line.
+func (s *sheet) text(x, y vg.Length, align textAlign, size vg.Length, col color.Color, text string) {
+	if text == "" {
+		return
+	}
+	face := s.face(size)
+	s.c.SetColor(col)
+	s.c.FillString(face, vg.Point{X: x - vg.Length(align)*face.Width(text), Y: y}, text)
+}
+
+// shorten cuts the middle out of a printable text until it is at most most wide.
+func (s *sheet) shorten(text string, size, most vg.Length) string {
+	if s.width(text, size) <= most {
+		return text
+	}
+	n := len([]rune(text))
+	lo, hi := 1, n
+	for lo < hi {
+		mid := (lo + hi + 1) / 2
+		if s.width(shorten(text, mid), size) <= most {
+			lo = mid
+		} else {
+			hi = mid - 1
+		}
+	}
+	return shorten(text, lo)
+}
+
+// line draws a straight line.
+func (s *sheet) line(x0, y0, x1, y1, width vg.Length, col color.Color, dash []vg.Length) {
+	s.path([]vg.Point{{X: x0, Y: y0}, {X: x1, Y: y1}}, width, col, dash)
+}
+
+// path draws a line through points.
+func (s *sheet) path(points []vg.Point, width vg.Length, col color.Color, dash []vg.Length) {
+	if len(points) < 2 {
+		return
+	}
+	var p vg.Path
+	p.Move(points[0])
+	for _, pt := range points[1:] {
+		p.Line(pt)
+	}
+	s.c.SetColor(col)
+	s.c.SetLineWidth(width)
+	s.c.SetLineDash(dash, 0)
+	s.c.Stroke(p)
+	s.c.SetLineDash(nil, 0)
+}
+
+// area fills a polygon.
+func (s *sheet) area(points []vg.Point, col color.Color) {
+	if len(points) < 3 {
+		return
+	}
+	var p vg.Path
+	p.Move(points[0])
+	for _, pt := range points[1:] {
+		p.Line(pt)
+	}
+	p.Close()
+	s.c.SetColor(col)
+	s.c.Fill(p)
+}
+
+func (s *sheet) rect(x0, y0, x1, y1 vg.Length, col color.Color) {
+	if x1 <= x0 || y1 <= y0 {
+		return
+	}
+	s.area([]vg.Point{{X: x0, Y: y0}, {X: x1, Y: y0}, {X: x1, Y: y1}, {X: x0, Y: y1}}, col)
+}
+
+// dot fills a circle.
+func (s *sheet) dot(x, y, r vg.Length, col color.Color) {
+	var p vg.Path
+	p.Move(vg.Point{X: x + r, Y: y})
+	p.Arc(vg.Point{X: x, Y: y}, r, 0, 2*3.141592653589793)
+	p.Close()
+	s.c.SetColor(col)
+	s.c.Fill(p)
+}
