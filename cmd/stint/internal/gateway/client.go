@@ -1,0 +1,225 @@
+package gateway
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strings"
+	"sync"
+	"time"
+
+	openai "github.com/sashabaranov/go-openai"
+
+	"github.com/stint-bench/stint/logs"
+)
+
+// Model is a model as the study names it.
+type Model struct {
+	Name        string   // in the study
+	ID          string   // what the provider is asked for; "" = Name
+	URL         string   // base URL of an OpenAI-compatible endpoint, usually ending with /v1
+	Key         string   // "" = no key is sent
+	Context     int      // tokens of the window; 0 = unknown
+	MaxOutput   int      // tokens of one answer; 0 = the provider's default
+	Temperature *float64 // nil = the provider's default; zero is sent as zero
+	Tools       string   // native (also "") or text
+}
+
+func (m Model) id() string {
+	if m.ID != "" {
+		return m.ID
+	}
+	return m.Name
+}
+
+// Options configures a Client. Only Model.URL and a name or id are needed.
+type Options struct {
+	Model        Model
+	Retry        bool          // wait out rate limits, server errors and refused connections
+	ProviderWait time.Duration // at most so long per request; 0 = 10 min
+	MinWait      time.Duration // first waiting time; 0 = 1 s; doubles up to a minute
+	Prices       *logs.Prices  // nil = cost unknown
+	Recorder     *Recorder     // nil = nothing is recorded
+	HTTP         http.RoundTripper
+	Now          func() time.Time // nil = time.Now; decides the day of a price
+	Budget       *Budget          // nil = none
+}
+
+// Client calls one model for one attempt. It is safe for concurrent use.
+type Client struct {
+	opt  Options
+	api  *openai.Client
+	http *http.Client
+
+	mu       sync.Mutex
+	usage    logs.Usage
+	answers  int
+	requests int64
+	last     []json.RawMessage // messages of the latest request, to record only what is new
+}
+
+// SetupError says that a model cannot be called as the study describes it.
+type SetupError struct {
+	Model, Reason, Way string
+}
+
+func (e *SetupError) Error() string { return fmt.Sprintf("model %s: %s", e.Model, e.Reason) }
+
+// Hint is the way out.
+func (e *SetupError) Hint() string { return e.Way }
+
+// ExitCode is 2: the study file must change.
+func (e *SetupError) ExitCode() int { return 2 }
+
+// NewClient checks the options; it makes no request.
+func NewClient(opt Options) (*Client, error) {
+	m := opt.Model
+	if m.id() == "" {
+		return nil, &SetupError{"?", "it has neither name nor id", "name the model in the study"}
+	}
+	u, err := url.Parse(m.URL)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
+		return nil, &SetupError{m.id(), fmt.Sprintf("%q is no http or https URL", m.URL), `give the base URL of an OpenAI-compatible endpoint, for example "http://127.0.0.1:8000/v1"`}
+	}
+	if opt.ProviderWait <= 0 {
+		opt.ProviderWait = 10 * time.Minute
+	}
+	if opt.MinWait <= 0 {
+		opt.MinWait = time.Second
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.HTTP == nil {
+		opt.HTTP = http.DefaultTransport
+	}
+	opt.Recorder.hide(m.Key)
+	c := &Client{opt: opt, http: &http.Client{
+		Transport: opt.HTTP,
+		// A redirect would carry the key elsewhere.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	config := openai.DefaultConfig(m.Key)
+	config.BaseURL = strings.TrimRight(m.URL, "/")
+	config.HTTPClient = doer{c}
+	c.api = openai.NewClientWithConfig(config)
+	return c, nil
+}
+
+// CreateChatCompletion makes one request, with the model's id, temperature and output limit filled in. The
+// error is a *BudgetError (the request was not made), a *ProviderError, a *SetupError (the client library
+// refuses this model) or the context's.
+func (c *Client) CreateChatCompletion(ctx context.Context, r openai.ChatCompletionRequest) (openai.ChatCompletionResponse, error) {
+	var none openai.ChatCompletionResponse
+	if err := ctx.Err(); err != nil {
+		return none, context.Cause(ctx)
+	}
+	if err := c.opt.Budget.Charge(logs.Usage{}); err != nil {
+		c.opt.Recorder.Event("budget", map[string]string{"error": err.Error()})
+		return none, err
+	}
+	r.Model = c.opt.Model.id()
+	if n := c.opt.Model.MaxOutput; n > 0 && r.MaxTokens == 0 && r.MaxCompletionTokens == 0 {
+		if reasoningModel(r.Model) {
+			r.MaxCompletionTokens = n
+		} else {
+			r.MaxTokens = n
+		}
+	}
+	call := &call{}
+	resp, err := c.api.CreateChatCompletion(context.WithValue(ctx, callKey{}, call), r)
+	if call.tries == 0 && err != nil && ctx.Err() == nil {
+		return none, &SetupError{r.Model, err.Error(), "the client library refuses this request; change the model's settings in the study"}
+	}
+	c.settle(call, err)
+	if err != nil && !errors.As(err, new(*ProviderError)) && ctx.Err() != nil {
+		return none, context.Cause(ctx)
+	}
+	return resp, err
+}
+
+// reasoningModel names the models for which go-openai and their provider want the newer limit field.
+func reasoningModel(id string) bool {
+	for _, p := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
+		if strings.HasPrefix(id, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// settle books one request.
+func (c *Client) settle(call *call, err error) {
+	one := int64(1)
+	u := logs.Usage{Requests: &one}
+	if err == nil {
+		u = call.usage
+		if c.opt.Prices != nil {
+			u.USD, u.USDNoCache = c.opt.Prices.Cost(c.opt.Model.id(), c.opt.Now(), u)
+			if u.USD == nil && c.opt.Model.Name != c.opt.Model.id() {
+				u.USD, u.USDNoCache = c.opt.Prices.Cost(c.opt.Model.Name, c.opt.Now(), u)
+			}
+		}
+	}
+	c.mu.Lock()
+	c.requests++
+	if err == nil {
+		c.usage = addUsage(c.usage, u, c.answers == 0)
+		c.answers++
+	}
+	c.mu.Unlock()
+	charged := u
+	if err == nil && (u.In == nil || u.Out == nil) {
+		// The provider does not count; a budget in tokens is kept by the usual estimate.
+		in, out := int64(call.sent+3)/4, int64(call.received+3)/4
+		charged.In, charged.Out = &in, &out
+	}
+	_ = c.opt.Budget.Charge(charged) // the answer is here; only the next request can be refused
+}
+
+// Usage is what this client's requests took so far. Requests counts those that failed too, but not the
+// tries inside one; ModelReturned is the last answer's.
+func (c *Client) Usage() logs.Usage {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	u, n := c.usage, c.requests
+	u.Via, u.Requests = "gateway", &n
+	return u
+}
+
+// call is what the transport learns about one request.
+type call struct {
+	tries          int
+	sent, received int
+	usage          logs.Usage
+}
+
+type callKey struct{}
+
+// prepare edits the request body: go-openai leaves out a temperature of zero, so the model's own is put in
+// behind whatever it wrote.
+func (c *Client) prepare(body []byte) []byte {
+	t := c.opt.Model.Temperature
+	body = bytes.TrimSpace(body)
+	if t == nil || len(body) < 2 || body[len(body)-1] != '}' || hasKey(body, "temperature") {
+		return body
+	}
+	v, err := json.Marshal(*t)
+	if err != nil {
+		return body
+	}
+	return fmt.Appendf(body[:len(body)-1:len(body)-1], `,"temperature":%s}`, v)
+}
+
+func hasKey(body []byte, key string) bool {
+	var m map[string]json.RawMessage
+	if json.Unmarshal(body, &m) != nil {
+		return false
+	}
+	_, ok := m[key]
+	return ok
+}

@@ -1,0 +1,137 @@
+package gateway
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/stint-bench/stint/logs"
+)
+
+// Reader is the name under which the log of a Recorder is read again.
+const Reader = "stint-gateway"
+
+// The bounds of a record: one event's fields stay inline up to inlineMax and go to a blob above; a log over
+// logMax loses its middle, as every raw agent log does.
+const (
+	inlineMax = 256 << 10
+	logMax    = 64 << 20
+)
+
+// Recorder collects the events of one attempt as JSON Lines: what went to the model and came back, and what
+// the loop around it saw. Keys are redacted. It is safe for concurrent use.
+type Recorder struct {
+	blobs *logs.Blobs
+	now   func() time.Time
+	max   int // bytes of the log
+
+	mu      sync.Mutex
+	seq     int
+	head    bytes.Buffer
+	tail    [][]byte // lines after the head is full
+	tailLen int
+	left    int // bytes of lines dropped between head and tail
+	secrets []string
+}
+
+// NewRecorder makes an empty record. Large bodies go to blobs; with nil they are cut.
+func NewRecorder(blobs *logs.Blobs) *Recorder {
+	return &Recorder{blobs: blobs, now: time.Now, max: logMax}
+}
+
+// hide makes sure that this key never stands in the record.
+func (r *Recorder) hide(secret string) {
+	if r == nil || len(secret) < 4 {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.secrets = append(r.secrets, secret)
+}
+
+// Event adds one line: {"seq", "time", "kind", …fields}. Fields is a struct or map that encodes as a JSON
+// object; what cannot be encoded becomes the text of the error. A nil Recorder drops everything.
+func (r *Recorder) Event(kind string, fields any) {
+	if r == nil {
+		return
+	}
+	body, err := json.Marshal(fields)
+	if err != nil || len(body) < 2 || body[0] != '{' {
+		body, _ = json.Marshal(map[string]string{"unencodable": fmt.Sprint(err)})
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	text := r.redact(string(body))
+	if len(text) > inlineMax {
+		text = r.outline(text)
+	}
+	var line bytes.Buffer
+	fmt.Fprintf(&line, `{"seq":%d,"time":%q,"kind":%q`, r.seq, r.now().UTC().Format("2006-01-02T15:04:05.000Z"), kind)
+	r.seq++
+	if text != "{}" {
+		line.WriteByte(',')
+	}
+	line.WriteString(text[1:])
+	line.WriteByte('\n')
+	r.add(line.Bytes())
+}
+
+func (r *Recorder) redact(s string) string {
+	for _, secret := range r.secrets {
+		s = strings.ReplaceAll(s, secret, "[redacted]")
+	}
+	return logs.Redact(s)
+}
+
+// outline puts a large event aside and keeps where it is and how it begins.
+func (r *Recorder) outline(text string) string {
+	out := struct {
+		Blob    string `json:"blob,omitempty"`
+		Bytes   int    `json:"bytes"`
+		Preview string `json:"preview"`
+	}{Bytes: len(text), Preview: strings.ToValidUTF8(text[:2048], "")}
+	if r.blobs != nil {
+		if sha, err := r.blobs.Put([]byte(text)); err == nil { // a full disk shows when the log itself is stored
+			out.Blob = sha
+		}
+	}
+	b, err := json.Marshal(out)
+	if err != nil {
+		return "{}"
+	}
+	return string(b)
+}
+
+func (r *Recorder) add(line []byte) {
+	if len(r.tail) == 0 && r.head.Len()+len(line) <= r.max/2 {
+		r.head.Write(line)
+		return
+	}
+	r.tail = append(r.tail, line)
+	r.tailLen += len(line)
+	for r.tailLen > r.max/2 {
+		r.left += len(r.tail[0])
+		r.tailLen -= len(r.tail[0])
+		r.tail = r.tail[1:]
+	}
+}
+
+// Bytes returns the lines so far. Where lines were dropped, a line of kind "left_out" says how many bytes.
+func (r *Recorder) Bytes() []byte {
+	if r == nil {
+		return nil
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	out := bytes.Clone(r.head.Bytes())
+	if r.left > 0 {
+		out = fmt.Appendf(out, "{\"kind\":\"left_out\",\"bytes\":%d}\n", r.left)
+	}
+	for _, line := range r.tail {
+		out = append(out, line...)
+	}
+	return out
+}
