@@ -104,7 +104,9 @@ func (p *replay) resume(r Record, v Resume) {
 	}
 }
 
-func (p *replay) place(r Record) Place { return Place{File: p.file, Offset: r.Offset, Length: r.Length} }
+func (p *replay) place(r Record) Place {
+	return Place{File: p.file, Offset: r.Offset, Length: r.Length}
+}
 
 func (p *replay) episodeStart(r Record, v EpisodeStart) {
 	if p.started {
