@@ -1,0 +1,151 @@
+package harness
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
+	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
+	"github.com/stint-bench/stint/logs"
+)
+
+// SimulatedName is the name of the simulated harness.
+const SimulatedName = "simulated"
+
+// The transports of a simulated agent: how its server is graded.
+const (
+	TransportServer = "server" // a process of its own, over HTTP
+	TransportInproc = "inproc" // a handler in this process; server switches count as a server that did not start
+)
+
+// hangFor bounds a simulated hang: it reports the wall limit after at most this long.
+const hangFor = time.Second
+
+// SimOptions says how a simulated agent behaves.
+type SimOptions struct {
+	Preset    string // weak, medium, strong
+	Transport string // server (also ""), inproc
+}
+
+// NewSimulated returns an agent that needs no model: it writes the true server of a turn and plants faults
+// of known kind, by seeded draws. What it planted goes to Request.Truth alone. The same request on the same
+// workspace gives the same result. It needs Request.Scenario.
+//
+// schema.json and faults.json in its workspace are data of the simulation, not code: lines and changes of a
+// simulated workspace are not counted, and the two files are left out of diffs.
+func NewSimulated(opt SimOptions) (Agent, error) {
+	p, ok := presets[opt.Preset]
+	if !ok {
+		return nil, fmt.Errorf("there is no simulated model %q: the presets are weak, medium and strong", opt.Preset)
+	}
+	switch opt.Transport {
+	case "", TransportServer, TransportInproc:
+	default:
+		return nil, fmt.Errorf("the transport %q of a simulated agent is not available in this version of stint: use server or inproc", opt.Transport)
+	}
+	return &simulated{name: opt.Preset, preset: p, inproc: opt.Transport == TransportInproc}, nil
+}
+
+type simulated struct {
+	name   string
+	preset preset
+	inproc bool
+}
+
+func (*simulated) Name() string    { return SimulatedName }
+func (*simulated) Version() string { return "1" }
+
+// InProcess implements InProcess.
+func (a *simulated) InProcess() bool { return a.inproc }
+
+// Handler implements InProcess.
+func (a *simulated) Handler(dir string) (func() http.Handler, string, error) {
+	return localHandler(dir)
+}
+
+func (a *simulated) Run(ctx context.Context, r Request) (Result, error) {
+	if r.Scenario == nil {
+		return Result{}, fmt.Errorf("the simulated agent was not given the scenario")
+	}
+	if ctx.Err() != nil {
+		return stoppedResult(), nil
+	}
+	before, exists, err := readState(r.Workspace)
+	if err != nil {
+		return Result{}, err
+	}
+	if !exists {
+		before.Turn = -1
+	}
+	d := a.preset.draw(r.Scenario, drawInput{seed: r.Seed, turn: r.Turn, attempt: r.Attempt, try: r.Try, feedback: r.Feedback}, before)
+	if r.Truth != "" {
+		if err := writeTruth(r.Truth, d.truth(r)); err != nil {
+			return Result{}, err
+		}
+	}
+	if d.work != nil {
+		if err := writeServer(r.Workspace, d.work.schema(r.Scenario), *d.work); err != nil {
+			return Result{}, err
+		}
+	}
+	res, t := a.result(r, d)
+	if d.end == endHang {
+		if hung(ctx, r.Wall) {
+			return stoppedResult(), nil
+		}
+	}
+	res.Log = logs.LogRef{Reader: SimulatedName}
+	res.Log.Blob, err = t.store(r.Blobs)
+	return res, err
+}
+
+// hung waits as an agent does that has stopped answering; it reports whether stint ended the wait.
+func hung(ctx context.Context, wall time.Duration) bool {
+	d := hangFor
+	if wall > 0 {
+		d = min(d, wall)
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return true
+	case <-t.C:
+		return false
+	}
+}
+
+// applies says whether a fault planted earlier still means something under a schema.
+func applies(s *scenario.Schema, f oracle.Fault) bool {
+	return f.Clause == "" || s.Clause(f.Clause) != nil
+}
+
+// result tells what a draw looks like from outside: how the program ended, its usage and its log.
+func (a *simulated) result(r Request, d draw) (Result, *trajectory) {
+	t := &trajectory{}
+	t.prompt(r.Prompt)
+	exit := 0
+	res := Result{Exit: &exit, By: BySelf, Completion: CompletionClean, Edited: d.work != nil, Usage: d.usage(r, "simulated-"+a.name)}
+	res.ToolCalls = d.calls(r)
+	if d.end == endEmpty {
+		res.ToolCalls = 0
+	}
+	for i := range res.ToolCalls {
+		switch {
+		case i == res.ToolCalls-1 && d.work != nil:
+			t.call("write_file", "start.sh and the server's files", "written")
+		case i%2 == 0:
+			t.call("bash", "cat SPEC.md", "(the specification)")
+		default:
+			t.call("bash", "ls -la", "(the files of this folder)")
+		}
+	}
+	d.finish(&res, t)
+	t.usage(res.Usage)
+	if res.Exit != nil {
+		t.end(*res.Exit, res.Detail)
+	}
+	return res, t
+}
