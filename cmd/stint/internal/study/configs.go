@@ -1,0 +1,265 @@
+package study
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// The harnesses of this version, and those that stint will ship as data files.
+const (
+	harnessBuiltin   = "builtin"
+	harnessSimulated = "simulated"
+	harnessReference = "reference"
+)
+
+var (
+	harnesses      = []string{harnessBuiltin, harnessSimulated, harnessReference}
+	laterHarnesses = []string{"opencode", "mini-swe", "openhands", "vibe", "kimi-cli", "kimi-code", "qwen-code", "codex", "claude-code"}
+)
+
+// Config is one configuration: what is compared.
+type Config struct {
+	Name           string // MODEL+HARNESS/FEEDBACK/rK, and /key=value for every further axis that varies in the study
+	Model          string // name in models; "reference" for the reference harness
+	Harness        string
+	Feedback       string
+	Retries        int
+	ProcessRetries int
+	Session        string
+	Delivery       string
+	Tools          string            // native or text; "" where the harness calls no model
+	Factors        map[string]string // every axis by name: model, harness, feedback, retries, session, process_retries, delivery, tools
+
+	place place // its entry in the file
+}
+
+// Further returns the factors beyond model, harness, feedback and retries that stand in the name: the axes
+// with more than one value in the study. Nil if there are none.
+func (c Config) Further() map[string]string {
+	var out map[string]string
+	for _, part := range strings.Split(c.Name, "/")[1:] {
+		if k, v, ok := strings.Cut(part, "="); ok {
+			if out == nil {
+				out = map[string]string{}
+			}
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// readConfigs multiplies out every entry of configs and names the results.
+func (s *Study) readConfigs(root *node) error {
+	list := root.get("configs")
+	for _, n := range list.items {
+		if err := s.expand(n); err != nil {
+			return err
+		}
+	}
+	s.nameConfigs()
+	first := map[string]Config{}
+	for _, c := range s.Configs {
+		if before, dup := first[c.Name]; dup {
+			return s.src.errorAt(c.place, fmt.Sprintf("the entry on line %d already gives it; take it out of one of the two", before.place.line),
+				"configuration %s stands twice in the study", c.Name)
+		}
+		first[c.Name] = c
+	}
+	return nil
+}
+
+// expand appends the product of one entry's lists: the model varies slowest, as written.
+func (s *Study) expand(n *node) error {
+	models, err := s.entryModels(n)
+	if err != nil {
+		return err
+	}
+	for _, m := range models {
+		harnessWords := wordsOf(n.get("harness"))
+		if harnessWords == nil {
+			w, err := s.defaultHarness(n, m)
+			if err != nil {
+				return err
+			}
+			harnessWords = []*node{w}
+		}
+		for _, h := range harnessWords {
+			if err := s.checkHarness(h, m); err != nil {
+				return err
+			}
+			if err := s.expandLevels(n, m, h.text); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// entryModels returns the models of an entry; a nil node stands for the model of the reference harness.
+func (s *Study) entryModels(n *node) ([]*node, error) {
+	hs := wordsOf(n.get("harness"))
+	reference := slices.IndexFunc(hs, func(h *node) bool { return h.text == harnessReference })
+	if m := n.get("model"); reference >= 0 && (m != nil || len(hs) > 1) {
+		return nil, s.src.errorAt(hs[reference].place, "give it an entry of its own: - {harness: reference}", "harness reference stands alone, without model or another harness")
+	}
+	if reference >= 0 {
+		return []*node{nil}, nil
+	}
+	models := wordsOf(n.get("model"))
+	if models == nil {
+		return nil, s.src.errorAt(n.place, "name a model of this file, or write - {harness: reference}", "this entry of configs has no model")
+	}
+	for _, m := range models {
+		if s.Model(m.text) == nil {
+			return nil, s.src.errorAt(m.place, s.modelAdvice(m.text), "unknown model %q", m.text)
+		}
+	}
+	return models, nil
+}
+
+// defaultHarness is what an entry without harness means: a simulated model runs in the simulated harness.
+func (s *Study) defaultHarness(n, model *node) (*node, error) {
+	if s.Model(model.text).Simulate != "" {
+		return &node{place: n.place, kind: kindScalar, text: harnessSimulated}, nil
+	}
+	return nil, s.src.errorAt(n.place, "for example harness: builtin", "this entry of configs has no harness for model %s", model.text)
+}
+
+// checkHarness refuses a harness that does not exist, is not here yet, or does not fit the model.
+func (s *Study) checkHarness(h, model *node) error {
+	if slices.Contains(laterHarnesses, h.text) {
+		return s.unavailable(h, "harness "+h.text, strings.Join(harnesses, ", "))
+	}
+	if !slices.Contains(harnesses, h.text) {
+		return s.src.errorAt(h.place, didYouMean(h.text, harnesses, "harnesses"), "unknown harness %q", h.text)
+	}
+	if model == nil {
+		return nil
+	}
+	m := s.Model(model.text)
+	switch {
+	case m.Simulate != "" && h.text != harnessSimulated:
+		return s.src.errorAt(h.place, "use harness: simulated, or a model with a url", "model %s is simulated, so harness %s has nothing to ask", m.Name, h.text)
+	case m.Simulate == "" && h.text == harnessSimulated:
+		return s.src.errorAt(h.place, "add a model with simulate: weak, medium or strong, or use harness: builtin", "harness simulated needs a simulated model, and %s is a real one", m.Name)
+	case h.text == harnessBuiltin && m.API != "chat":
+		return s.src.errorAt(h.place, "this version of stint speaks api: chat only; most servers offer it beside their own",
+			"model %s has api %s, but harness %s speaks chat", m.Name, m.API, h.text)
+	}
+	return nil
+}
+
+// orDefault returns the values of a key, or one node with the default at the place of the entry.
+func orDefault(n *node, name, fallback string) []*node {
+	if v := wordsOf(n.get(name)); v != nil {
+		return v
+	}
+	return []*node{{place: n.place, kind: kindScalar, text: fallback}}
+}
+
+// expandLevels multiplies out everything but model and harness.
+func (s *Study) expandLevels(n, model *node, harness string) error {
+	base := Config{Model: harnessReference, Harness: harness, place: n.place}
+	if model != nil {
+		base.Model = model.text
+	}
+	tools := []*node{{}}
+	if harness == harnessBuiltin {
+		tools = orDefault(n, "tools", s.Model(model.text).Tools)
+	} else if t := n.get("tools"); t != nil {
+		return s.src.errorAt(t.place, "leave it out", "harness %s calls no model, so it has no tools setting", harness)
+	}
+	for _, f := range orDefault(n, "feedback", "none") {
+		for _, r := range orDefault(n, "retries", "0") {
+			if err := s.checkLevels(harness, f, r); err != nil {
+				return err
+			}
+			for _, session := range orDefault(n, "session", s.Agent.Session) {
+				for _, pr := range orDefault(n, "process_retries", strconv.Itoa(s.Agent.ProcessRetries)) {
+					for _, d := range orDefault(n, "delivery", s.Scenarios.Delivery) {
+						for _, t := range tools {
+							c := base
+							c.Feedback, c.Retries, c.Session, c.Delivery, c.Tools = f.text, countOr(r, 0), session.text, d.text, t.text
+							c.ProcessRetries = countOr(pr, 0)
+							s.Configs = append(s.Configs, c)
+						}
+					}
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// checkLevels refuses retries that would be told nothing, feedback that could never be given, and retries of
+// the reference, which needs none.
+func (s *Study) checkLevels(harness string, feedback, retries *node) error {
+	k := countOr(retries, 0)
+	switch {
+	case harness == harnessReference && (feedback.text != "none" || k > 0):
+		at := retries.place
+		if feedback.text != "none" {
+			at = feedback.place
+		}
+		return s.src.errorAt(at, "write - {harness: reference}", "harness reference takes no feedback and no retries")
+	case feedback.text == "none" && k > 0:
+		return s.src.errorAt(feedback.place, "choose minimal, moderate or detailed, or retries: 0", "feedback none with %d retries: a retry must be told something", k)
+	}
+	return nil
+}
+
+// factor returns the value of one axis of a configuration.
+func (c *Config) factor(name string) string {
+	switch name {
+	case "model":
+		return c.Model
+	case "harness":
+		return c.Harness
+	case "feedback":
+		return c.Feedback
+	case "retries":
+		return strconv.Itoa(c.Retries)
+	case "session":
+		return c.Session
+	case "process_retries":
+		return strconv.Itoa(c.ProcessRetries)
+	case "delivery":
+		return c.Delivery
+	case "tools":
+		return c.Tools
+	}
+	return ""
+}
+
+// nameConfigs gives every configuration its name and factors. An axis beyond the first four stands in the
+// name if it has more than one value in the study; a harness without that axis does not count.
+func (s *Study) nameConfigs() {
+	varying := map[string]bool{}
+	for _, f := range factorNames[4:] {
+		values := map[string]bool{}
+		for i := range s.Configs {
+			if v := s.Configs[i].factor(f); v != "" {
+				values[v] = true
+			}
+		}
+		varying[f] = len(values) > 1
+	}
+	for i := range s.Configs {
+		c := &s.Configs[i]
+		c.Factors = map[string]string{}
+		name := fmt.Sprintf("%s+%s/%s/r%d", c.Model, c.Harness, c.Feedback, c.Retries)
+		for j, f := range factorNames {
+			v := c.factor(f)
+			if v == "" {
+				continue
+			}
+			c.Factors[f] = v
+			if j >= 4 && varying[f] {
+				name += "/" + f + "=" + v
+			}
+		}
+		c.Name = name
+	}
+}

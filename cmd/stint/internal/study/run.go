@@ -1,0 +1,365 @@
+package study
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"runtime/debug"
+	"time"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/episode"
+	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
+	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
+	"github.com/stint-bench/stint/logs"
+)
+
+// RunOptions says how a study is run here and now. The zero value runs everything that has no end yet in
+// runs/NAME.
+type RunOptions struct {
+	Dir          string  // run directory; "" = runs/NAME
+	Jobs         int     // episodes at once; 0 = the study's jobs.episodes
+	Only         string  // EXPR over the columns of episodes that are known beforehand; "" = all
+	RetryStopped bool    // go on with episodes that were stopped
+	MaxUSD       float64 // the study's budget for this directory, if lower than the one in the file; 0 = the file's
+	MaxChecks    int     // checks per grading, for studies without a model; 0 = all
+	GradeNone    bool    // refused in this version
+
+	Progress    func(Event)           // called from several goroutines; nil = silent
+	OnPlan      func(*Plan)           // called once before anything runs, unless there is nothing to do
+	OnStart     func(total, done int) // called once when episodes begin: how many were asked for, how many have ended
+	Now         func() time.Time      // nil = time.Now
+	Getenv      func(string) string   // nil = os.Getenv
+	Stint       string                // path of our executable, for the servers of simulated agents; "" = os.Executable
+	Version     string                // of stint, for the journals; "" = from the build
+	Stderr      io.Writer             // notes about a changed study file; nil = none
+	AfterAppend func(seq int64)       // test hook of the journals
+
+	episode func(context.Context, episode.Spec) (episode.End, error) // a test\'s own loop; nil = episode.Run
+}
+
+// Event tells a person what happens in an episode.
+type Event = episode.Event
+
+// Summary is what a run leaves behind, counted over the episodes it was asked for.
+type Summary struct {
+	Dir           string
+	Episodes      int
+	Valid         int // ran to their own end
+	Stopped       int // ended by something that was not the agent
+	Incomplete    int // no end yet
+	Started       int // episodes this run worked on
+	Generated     time.Duration
+	Ran           time.Duration
+	NothingToDo   bool
+	BudgetReached error // the study's budget stopped the run; nil = it did not
+}
+
+// work is a run in progress.
+type work struct {
+	study  *Study
+	opt    RunOptions
+	dir    *logs.RunDir
+	lib    *library
+	agents map[string]harness.Agent // by configuration
+	box    *sandbox.Sandbox
+	spent  harness.SpentFunc
+}
+
+// Run runs or resumes the study in its run directory: it takes the lock, freezes the study file or holds it
+// against the frozen one, generates what is missing and runs every episode that has no end. When ctx is
+// cancelled the running attempts are cut and recorded, and the error is ctx's; the same call goes on. The
+// summary is valid even with an error, unless it is nil.
+func (s *Study) Run(ctx context.Context, opt RunOptions) (*Summary, error) {
+	opt, err := s.fillOptions(opt)
+	if err != nil {
+		return nil, err
+	}
+	selected, err := s.selectEpisodes(opt.Only)
+	if err != nil {
+		return nil, err
+	}
+	w := &work{study: s, opt: opt, dir: &logs.RunDir{Root: opt.Dir}}
+	if _, err := os.Stat(w.dir.StudyFile()); err != nil { // a new run: leave no directory behind for a missing key
+		if err := s.CheckKeys(opt.Getenv); err != nil {
+			return nil, err
+		}
+	}
+	if err := os.MkdirAll(w.dir.EpisodesDir(), 0o755); err != nil {
+		return nil, fmt.Errorf("making the run directory: %w", err)
+	}
+	lock, err := acquireLock(opt.Dir, opt.Now())
+	if err != nil {
+		return nil, err
+	}
+	defer lock.release()
+	notes, err := s.prepare(w.dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, n := range notes {
+		fmt.Fprintf(opt.Stderr, "stint: %s\n", n)
+	}
+	if w.lib, err = openLibrary(s, w.dir); err != nil {
+		return nil, err
+	}
+	return w.run(ctx, selected)
+}
+
+// run does what is left to do of the selected episodes.
+func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, error) {
+	sum := &Summary{Dir: w.opt.Dir, Episodes: len(selected)}
+	if len(w.lib.missing()) == 0 {
+		pending, err := w.pending(selected)
+		if err != nil {
+			return nil, err
+		}
+		if len(pending) == 0 {
+			sum.NothingToDo = true
+			return sum, w.count(sum, selected)
+		}
+	}
+	if err := w.study.CheckKeys(w.opt.Getenv); err != nil {
+		return nil, err
+	}
+	if w.opt.OnPlan != nil {
+		plan, err := w.study.Plan()
+		if err != nil {
+			return nil, err
+		}
+		plan.Jobs = w.study.jobs(w.opt.Jobs)
+		w.opt.OnPlan(plan)
+	}
+	began := w.opt.Now()
+	if err := w.lib.record(ctx); err != nil {
+		return nil, err
+	}
+	sum.Generated = w.opt.Now().Sub(began)
+	pending, err := w.pending(selected)
+	if err != nil {
+		return nil, err
+	}
+	if err := w.equip(ctx); err != nil {
+		return nil, err
+	}
+	sum.Started = len(pending)
+	if w.opt.OnStart != nil {
+		w.opt.OnStart(len(selected), len(selected)-len(pending))
+	}
+	began = w.opt.Now()
+	p := &pool{jobs: w.study.jobs(w.opt.Jobs), perModel: w.study.Jobs.PerModel, pending: pending, run: w.episode}
+	spent, err := p.runAll(ctx)
+	sum.Ran = w.opt.Now().Sub(began)
+	sum.BudgetReached = spent
+	if spent != nil {
+		fmt.Fprintf(w.opt.Stderr, "stint: %v; no new attempt is started\n", spent)
+	}
+	return sum, errors.Join(ctx.Err(), err, w.count(sum, selected))
+}
+
+// fillOptions replaces zero values and refuses what this version or this study cannot do.
+func (s *Study) fillOptions(opt RunOptions) (RunOptions, error) {
+	switch {
+	case opt.GradeNone:
+		return opt, &InputError{File: "--grade", Message: "grading without servers is not available in this version of stint", Advice: "leave --grade out"}
+	case opt.MaxChecks < 0:
+		return opt, &InputError{File: "--max-checks", Message: fmt.Sprintf("%d is negative", opt.MaxChecks)}
+	case opt.MaxChecks > 0 && !s.OfflineOnly():
+		return opt, &InputError{File: "--max-checks", Message: "this study asks real models, whose outcomes must rest on whole suites", Advice: "leave --max-checks out; it is for simulated studies"}
+	case opt.Jobs < 0:
+		return opt, &InputError{File: "--jobs", Message: fmt.Sprintf("%d is negative", opt.Jobs)}
+	case opt.MaxUSD < 0:
+		return opt, &InputError{File: "--max-usd", Message: fmt.Sprintf("%g is negative", opt.MaxUSD)}
+	}
+	if opt.MaxUSD > 0 {
+		err := s.checkPriced(func(m *Model) error {
+			return &InputError{File: "--max-usd", Advice: "add a price to a table and name it with prices: in the study, or drop the limit",
+				Message: fmt.Sprintf("a money limit is set, but the price of model %s (id %s) is unknown", m.Name, m.ID)}
+		})
+		if err != nil {
+			return opt, err
+		}
+	}
+	if opt.Dir == "" {
+		opt.Dir = filepath.Join("runs", s.Name)
+	}
+	if opt.Now == nil {
+		opt.Now = time.Now
+	}
+	if opt.Getenv == nil {
+		opt.Getenv = os.Getenv
+	}
+	if opt.Stderr == nil {
+		opt.Stderr = io.Discard
+	}
+	if opt.episode == nil {
+		opt.episode = episode.Run
+	}
+	if opt.Version == "" {
+		opt.Version = buildVersion()
+	}
+	return opt, nil
+}
+
+// buildVersion is the version of the running program as its build recorded it.
+func buildVersion() string {
+	if info, ok := debug.ReadBuildInfo(); ok && info.Main.Version != "" {
+		return info.Main.Version
+	}
+	return "unknown"
+}
+
+// selectEpisodes returns the episodes that an expression chooses, in the order of the plan.
+func (s *Study) selectEpisodes(only string) ([]PlannedEpisode, error) {
+	all := s.order()
+	if only == "" {
+		return all, nil
+	}
+	const advice = "for example --only model:glm-5 or --only 'scenario:(s01 OR s02)'"
+	expr, err := logs.ParseExpr(only)
+	if err != nil {
+		return nil, &InputError{File: "--only", Message: err.Error(), Advice: advice}
+	}
+	var out []PlannedEpisode
+	for _, e := range all {
+		ok, err := expr.Match(func(key string) (string, bool) { return s.column(e, key) })
+		if err != nil {
+			return nil, &InputError{File: "--only", Message: err.Error(), Advice: advice}
+		}
+		if ok {
+			out = append(out, e)
+		}
+	}
+	if len(out) == 0 {
+		return nil, &InputError{File: "--only", Message: fmt.Sprintf("%s chooses none of the %s", only, number(len(all), "episode")), Advice: advice}
+	}
+	return out, nil
+}
+
+// column gives an expression the columns of `episodes` that are known before an episode runs.
+func (s *Study) column(e PlannedEpisode, key string) (string, bool) {
+	switch key {
+	case "study":
+		return s.Name, true
+	case "scenario":
+		return scenarioName(e.Scenario), true
+	case "repeat":
+		return fmt.Sprint(e.Repeat), true
+	case "mode":
+		return s.Mode, true
+	}
+	return s.Config(e.Config).column(key)
+}
+
+// id is the id of an episode whose scenario is recorded.
+func (w *work) id(e PlannedEpisode) string {
+	return logs.EpisodeID(w.study.Name, e.Config, w.lib.content(e.Scenario), e.Repeat)
+}
+
+// pending lists the episodes that have no end yet, or were stopped and shall be tried again.
+func (w *work) pending(selected []PlannedEpisode) ([]job, error) {
+	var out []job
+	for _, e := range selected {
+		id := w.id(e)
+		st, err := episodeState(w.dir.EpisodeDir(id))
+		if err != nil {
+			return nil, err
+		}
+		if st == stateOpen || st == stateStopped && w.opt.RetryStopped {
+			out = append(out, job{PlannedEpisode: e, id: id, model: w.study.Config(e.Config).Model})
+		}
+	}
+	return out, nil
+}
+
+// count fills the summary from the journals.
+func (w *work) count(sum *Summary, selected []PlannedEpisode) error {
+	for _, e := range selected {
+		st, err := episodeState(w.dir.EpisodeDir(w.id(e)))
+		if err != nil {
+			return err
+		}
+		switch st {
+		case stateValid:
+			sum.Valid++
+		case stateStopped:
+			sum.Stopped++
+		default:
+			sum.Incomplete++
+		}
+	}
+	return nil
+}
+
+// equip makes what all episodes share: the sandbox, an agent per configuration, the study's budget.
+func (w *work) equip(ctx context.Context) error {
+	s := w.study
+	var err error
+	w.box, err = sandbox.New(ctx, sandbox.Options{
+		Kind: s.Sandbox.Kind, Runtimes: s.Sandbox.Runtimes, Trusted: s.OfflineOnly(), Stint: w.opt.Stint, Getenv: w.opt.Getenv,
+		Limits: sandbox.Limits{Memory: s.Sandbox.Memory, Processes: s.Sandbox.Processes, Disk: s.Sandbox.Disk},
+	})
+	if err != nil {
+		return err
+	}
+	w.agents = map[string]harness.Agent{}
+	for _, c := range s.Configs {
+		if w.agents[c.Name], err = w.agent(c); err != nil {
+			return fmt.Errorf("setting up configuration %s: %w", c.Name, err)
+		}
+	}
+	limit := s.Budgets.StudyUSD
+	if w.opt.MaxUSD > 0 && (limit == 0 || w.opt.MaxUSD < limit) {
+		limit = w.opt.MaxUSD
+	}
+	if limit == 0 {
+		return nil
+	}
+	before, err := spentUSD(w.dir)
+	if err != nil {
+		return err
+	}
+	budget := &gateway.Budget{Scope: gateway.ScopeStudy, USD: limit}
+	if before > 0 {
+		budget.Charge(logs.Usage{USD: &before}) // what was paid is never refused
+	}
+	w.spent = budget.Charge
+	return nil
+}
+
+// episode runs one job to its end.
+func (w *work) episode(ctx context.Context, j job) error {
+	m, release, err := w.lib.use(ctx, j.Scenario)
+	if err != nil {
+		return err
+	}
+	defer release()
+	s := w.study
+	c := s.Config(j.Config)
+	sc := m.byWay[c.Delivery]
+	agent := w.agents[c.Name]
+	asked := logs.ModelAsked{Asked: c.Model}
+	if model := s.Model(c.Model); model != nil && model.Simulate == "" {
+		asked.ID = model.ID
+	}
+	_, err = w.opt.episode(ctx, episode.Spec{
+		Dir: w.dir.EpisodeDir(j.id), ID: j.id,
+		Start: logs.EpisodeStart{
+			Study: s.Name, Config: c.Name, Model: asked, Harness: logs.HarnessUsed{Name: agent.Name(), Version: agent.Version()},
+			Feedback: c.Feedback, Retries: c.Retries, ProcessRetries: c.ProcessRetries, Session: c.Session, Delivery: c.Delivery, Mode: s.Mode,
+			Scenario: logs.ScenarioRef{ID: m.name, Content: m.content, Versions: versions()},
+			Repeat:   j.Repeat, Seed: episodeSeed(s.Seed, c.Name, m.content, j.Repeat), TurnsMax: s.TurnsMax(),
+			Sandbox: logs.SandboxUsed{Kind: w.box.Kind(), Fingerprint: w.box.Fingerprint()},
+			Prices:  s.Prices.Name(), Stint: w.opt.Version, Factors: c.Further(),
+		},
+		Scenario: sc, Suites: m.suites, SuiteBytes: m.encoded, Agent: agent, Sandbox: w.box,
+		Wall: s.AttemptWall(*c), Tokens: s.Budgets.Tokens, Requests: s.Budgets.Requests, EpisodeUSD: s.Budgets.EpisodeUSD,
+		Spent: w.spent, MaxChecks: w.opt.MaxChecks, Retry: w.opt.RetryStopped,
+		ServerLimits: sandbox.Limits{Memory: s.Sandbox.Memory, Processes: s.Sandbox.Processes, Disk: s.Sandbox.Disk},
+		Journal:      logs.JournalOptions{Now: w.opt.Now, AfterAppend: w.opt.AfterAppend}, Progress: w.opt.Progress,
+	})
+	return err
+}

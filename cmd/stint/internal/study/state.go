@@ -1,0 +1,111 @@
+package study
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+
+	"github.com/stint-bench/stint/logs"
+)
+
+// state is how far an episode has come, by the last line of its journal.
+type state int
+
+const (
+	stateOpen    state = iota // no journal, or no episode.end at its end
+	stateValid                // failed or capped
+	stateStopped              // ended by something that was not the agent
+)
+
+// episodeState reads the end of a journal. It is a cheap look at one line; the episode itself verifies the
+// whole chain when it goes on.
+func episodeState(dir string) (state, error) {
+	line, err := lastLine(filepath.Join(dir, "journal.jsonl"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return stateOpen, nil
+	}
+	if err != nil {
+		return stateOpen, err
+	}
+	var r logs.Record
+	var end logs.EpisodeEnd
+	if json.Unmarshal(line, &r) != nil || r.Type != logs.TypeEpisodeEnd || json.Unmarshal(r.Data, &end) != nil {
+		return stateOpen, nil // a torn tail is repaired when the episode goes on
+	}
+	return stateOf(end.EndReason), nil
+}
+
+// stateOf sorts the reasons for the end of an episode.
+func stateOf(reason string) state {
+	if reason == "failed" || reason == "capped" {
+		return stateValid
+	}
+	return stateStopped
+}
+
+// The last line of a finished journal is short; a longer one is no episode.end.
+const tailSize = 64 << 10
+
+// lastLine returns the last complete line of a file, or nil if there is none within the tail.
+func lastLine(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	size, err := f.Seek(0, io.SeekEnd)
+	if err != nil {
+		return nil, fmt.Errorf("reading the end of %s: %w", path, err)
+	}
+	start := max(0, size-tailSize)
+	b := make([]byte, size-start)
+	if _, err := f.ReadAt(b, start); err != nil && err != io.EOF {
+		return nil, fmt.Errorf("reading the end of %s: %w", path, err)
+	}
+	b, ended := bytes.CutSuffix(b, []byte("\n"))
+	if !ended {
+		return nil, nil
+	}
+	i := bytes.LastIndexByte(b, '\n')
+	if i < 0 && start > 0 {
+		return nil, nil
+	}
+	return b[i+1:], nil
+}
+
+// spentUSD sums what the journals of a run directory say was paid, void attempts included: a study budget
+// holds over all runs in it.
+func spentUSD(d *logs.RunDir) (float64, error) {
+	ids, err := d.Episodes()
+	if err != nil {
+		return 0, err
+	}
+	sum := 0.0
+	for _, id := range ids {
+		records, _, err := logs.ReadJournal(filepath.Join(d.EpisodeDir(id), "journal.jsonl"))
+		if errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("summing what the study has spent: %w", err)
+		}
+		for _, r := range records {
+			if r.Type != logs.TypeUsage {
+				continue
+			}
+			u, err := logs.Decode[logs.Usage](r)
+			if err != nil {
+				return 0, fmt.Errorf("summing what the study has spent: %w", err)
+			}
+			if u.USD != nil {
+				sum += *u.USD
+			}
+		}
+	}
+	return sum, nil
+}
