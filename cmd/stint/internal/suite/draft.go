@@ -35,7 +35,7 @@ type draft struct {
 	interp  *oracle.Interp
 	rows    map[string]row    // symbols, those of the world included
 	parents map[string]string // entity and tag → symbol
-	serials map[string]int    // row name → serial within the check
+	serials map[string]int    // row name → number within the check
 	err     error
 }
 
@@ -59,14 +59,27 @@ func (d *draft) fail(format string, args ...any) {
 	}
 }
 
-// serial numbers the rows of all checks of a suite: clause, variant, row.
+// Rows are numbered so that the values of every row of a world differ: clause, variant, row.
+const (
+	variantBits = 5
+	rowBits     = 9
+)
+
+// rowNumbers are the names that checks give to their own rows.
+func rowNumbers() map[string]int { return map[string]int{"a": 1, "b": 2, "c": 3, "m": 4, "old": 5} }
+
+// parentTags tell apart rows of one entity that others refer to.
+func parentTags() []string {
+	return []string{"", "other", "gone", "mine", "others", "root"}
+}
+
+// serial is the number of a row, the same in every turn.
 func (d *draft) serial(name string) int {
 	n, ok := d.serials[name]
 	if !ok {
-		n = len(d.serials)
-		d.serials[name] = n
+		d.fail("row %q has no number", name)
 	}
-	return d.number*4096 + d.variant*64 + n + 1
+	return (d.number<<variantBits+d.variant)<<rowBits + n
 }
 
 // send adds one step.
@@ -263,10 +276,20 @@ func (d *draft) parent(entity, tag string) string {
 		d.fail("no entity %q", entity)
 		return ""
 	}
-	sym := "p" + strconv.Itoa(len(d.parents)+1)
+	sym := "p" + entity + tag
 	d.parents[entity+"|"+tag] = sym
+	d.serials[sym] = 8 + 8*uidNumber(entity) + slices.Index(parentTags(), tag)
 	d.make(e, sym, d.minimal(e, sym))
 	return sym
+}
+
+// uidNumber is the number in the uid of an entity.
+func uidNumber(uid string) int {
+	n, err := strconv.Atoi(strings.TrimPrefix(uid, "e"))
+	if err != nil {
+		return 0
+	}
+	return n
 }
 
 // make adds a row that the check needs.

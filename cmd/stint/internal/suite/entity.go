@@ -140,10 +140,9 @@ func (g *generator) remove(c *scenario.Clause, e *scenario.Entity) {
 
 func (g *generator) exactKeys(c *scenario.Clause, e *scenario.Entity) {
 	g.check(c, Own, about{"bodies", "answers about one " + e.Name + " have exactly the declared keys", "keys", "shape", ""}, func(d *draft) {
-		b := d.minimal(e, "a")
-		d.send("POST", collection(e), b, sent{status: 201, match: Exact, entity: e, capture: "a"})
+		d.send("POST", collection(e), d.minimal(e, "a"), sent{status: 201, match: Exact, entity: e, capture: "a"})
 		d.send("GET", item(e, "a"), nil, sent{status: 200, match: Exact, entity: e})
-		d.send("PUT", item(e, "a"), b, sent{status: 200, match: Exact, entity: e})
+		d.send("PUT", item(e, "a"), d.minimal(e, "b"), sent{status: 200, match: Exact, entity: e})
 		d.send("PATCH", item(e, "a"), body{}, sent{status: 200, match: Exact, entity: e})
 	})
 	unknown := g.unknownKey(e)

@@ -152,7 +152,7 @@ func (g *generator) check(c *scenario.Clause, world string, a about, build func(
 	if a.mutation == "" {
 		a.mutation = "none"
 	}
-	d := &draft{g: g, label: c.ID + "|" + a.variant, number: clauseNumber(c.ID), variant: variant, rows: map[string]row{}, parents: map[string]string{}, serials: map[string]int{}}
+	d := &draft{g: g, label: c.ID + "|" + a.variant, number: clauseNumber(c.ID), variant: variant, rows: map[string]row{}, parents: map[string]string{}, serials: rowNumbers()}
 	d.check = Check{ID: "k" + strings.TrimPrefix(c.ID, "c") + "." + a.variant, Title: a.title, Clauses: []string{c.ID}, Category: a.category, Intent: a.intent,
 		Mutation: a.mutation, World: world, Introduced: c.Introduced}
 	switch world {

@@ -82,6 +82,7 @@ func (d *draft) conflict() {
 		for j := range e.Fields {
 			f := &e.Fields[j]
 			if f.Unique {
+				d.cite(scenario.KindUnique, f.UID)
 				b := d.with(e, "a", f)
 				d.make(e, "a", b)
 				d.send("POST", collection(e), d.with(e, "b", f).but(f.Name, b[f.Name]), sent{status: 409, code: "unique", field: f.Name, match: Present, entity: e})
@@ -93,6 +94,7 @@ func (d *draft) conflict() {
 		e := &d.g.schema.Entities[i]
 		for j := range e.Fields {
 			if f := &e.Fields[j]; f.Type == scenario.Ref && f.OnDelete == scenario.Restrict {
+				d.cite(scenario.KindOnDelete, f.UID)
 				to := d.g.schema.Entity(f.Target)
 				top := d.parent(f.Target, "mine")
 				d.make(e, "a", d.referring(e, f, "a", top))

@@ -2,7 +2,6 @@ package suite
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
@@ -117,7 +116,7 @@ func (g *generator) seedDraft(e *scenario.Entity, attempt int, counted bool, int
 	label := fmt.Sprintf("seed|%s|%d", e.UID, attempt)
 	d := &draft{g: g, label: label, interp: interp, rows: map[string]row{}, parents: map[string]string{}, serials: map[string]int{}}
 	d.check.ID = "seed of " + e.Name
-	d.number = 4000 + slices.IndexFunc(g.schema.Entities, func(o scenario.Entity) bool { return o.UID == e.UID })
+	d.variant = uidNumber(e.UID) // of no clause: number 0
 	if before != nil {
 		d.replay(before)
 	}
@@ -132,7 +131,8 @@ func (g *generator) seedDraft(e *scenario.Entity, attempt int, counted bool, int
 	}
 	for i := range n {
 		name := fmt.Sprintf("%sr%d", e.UID, i+1)
-		b := d.minimal0(e, name, i)
+		d.serials[name] = i + 1
+		b := d.seedMinimal(e, name, i)
 		if i < n-1 {
 			b = d.seedBody(e, name, i, n)
 		}
@@ -159,8 +159,8 @@ func (d *draft) seedBody(e *scenario.Entity, name string, i, n int) body {
 	return b
 }
 
-// minimal0 is a row of required fields only.
-func (d *draft) minimal0(e *scenario.Entity, name string, i int) body {
+// seedMinimal is a row of required fields only.
+func (d *draft) seedMinimal(e *scenario.Entity, name string, i int) body {
 	b := body{}
 	for j := range e.Fields {
 		if f := &e.Fields[j]; f.Required {

@@ -133,7 +133,7 @@ func (g *generator) uniqueNumber(f *scenario.Field, serial int64) int64 {
 	case f.Min != nil:
 		low = *f.Min
 	case f.Max != nil:
-		low = *f.Max - 1<<24 // more than there are rows in a suite
+		low = *f.Max - 1<<28 // more than there are rows in a suite
 	}
 	if f.Max == nil || f.Min == nil {
 		return low + serial

@@ -27,6 +27,7 @@ type player struct {
 	requests  int         // sent
 	bad       int         // without an answer, or answered with 5xx
 	dead      bool        // the server ended before the last check was done
+	waited    time.Duration
 }
 
 // setup seeds the world. Its steps assert nothing: checks that need a row which was not made cannot be carried out.
@@ -109,13 +110,17 @@ func (p *player) step(ctx context.Context, st Step, sy symbols, kept *[]Exchange
 	return st.judge(a, sy), ex, nil
 }
 
+// maxWaited bounds how long a world waits in all to learn whether broken connections mean the end of the process.
+const maxWaited = 500 * time.Millisecond
+
 // gone asks a few times whether the process has ended: a connection breaks before the process is reaped.
 func (p *player) gone() bool {
-	for wait := time.Millisecond; wait < 100*time.Millisecond; wait *= 2 {
+	for wait := time.Millisecond; wait < 100*time.Millisecond && p.waited < maxWaited; wait *= 2 {
 		if p.ended() {
 			return true
 		}
 		time.Sleep(wait)
+		p.waited += wait
 	}
 	return p.ended()
 }
