@@ -24,6 +24,7 @@ func replaced(t *testing.T, text string, pairs ...string) string {
 }
 
 func TestFrozen(t *testing.T) {
+	t.Parallel()
 	begun := replaced(t, base, "jobs:", "  study: {usd: 100}\ngateway: {provider_wait: 5m}\nprices: "+priceTable(t, "alpha", "beta")+"\njobs:")
 	for _, c := range []struct {
 		name  string
@@ -92,6 +93,7 @@ func TestFrozen(t *testing.T) {
 // Before the first episode anything may change; afterwards the directory keeps what was frozen, and each
 // earlier file when the study grows.
 func TestFreezingInADirectory(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	none := &fakeLoop{}
 	read := func(name string) string {
@@ -137,6 +139,7 @@ func TestFreezingInADirectory(t *testing.T) {
 
 // The price table is frozen with the study: a run goes on with its copy, whatever became of the original.
 func TestPricesAreKept(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	table := priceTable(t, "sim")
 	text := strings.Replace(small, "jobs:", "prices: "+table+"\njobs:", 1)

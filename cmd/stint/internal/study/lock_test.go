@@ -10,9 +10,12 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 )
 
-// The test binary runs itself as a second process that holds the lock of a directory until its stdin ends.
+// The test binary runs itself as a second process that holds the lock of a directory until its stdin ends,
+// and as the server of a reference or simulated agent.
 const holdLock = "STINT_TEST_HOLD_LOCK"
 
 func TestMain(m *testing.M) {
@@ -26,6 +29,9 @@ func TestMain(m *testing.M) {
 		io.Copy(io.Discard, os.Stdin)
 		lock.release()
 		os.Exit(0)
+	}
+	if len(os.Args) > 1 && os.Args[1] == "__serve" {
+		os.Exit(harness.ServeMain(os.Args[2:], os.Getenv, os.Stdout))
 	}
 	os.Exit(m.Run())
 }
@@ -55,6 +61,7 @@ func holderProcess(t *testing.T, dir string) (cmd *exec.Cmd, stdin io.Closer) {
 }
 
 func TestLockNamesTheHolder(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd, stdin := holderProcess(t, dir)
 	_, err := start(t, dir, small, &fakeLoop{}, RunOptions{})
@@ -80,6 +87,7 @@ func TestLockNamesTheHolder(t *testing.T) {
 
 // kill -9 leaves the file, but not the lock.
 func TestStaleLockIsTakenOver(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	cmd, _ := holderProcess(t, dir)
 	if err := cmd.Process.Kill(); err != nil {

@@ -49,7 +49,7 @@ func (p *pool) runAll(ctx context.Context) (spent, err error) {
 	for range min(p.jobs, len(p.pending)) {
 		workers.Go(func() {
 			for {
-				j, ok := p.next()
+				j, ok := p.next(ctx)
 				if !ok {
 					return
 				}
@@ -62,10 +62,10 @@ func (p *pool) runAll(ctx context.Context) (spent, err error) {
 }
 
 // next waits for the first pending job whose model has room, and takes it.
-func (p *pool) next() (job, bool) {
+func (p *pool) next(ctx context.Context) (job, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !p.stopped && len(p.pending) > 0 {
+	for !p.stopped && ctx.Err() == nil && len(p.pending) > 0 {
 		for i, j := range p.pending {
 			if p.perModel > 0 && p.running[j.model] >= p.perModel {
 				continue

@@ -84,7 +84,7 @@ func (s *Study) Run(ctx context.Context, opt RunOptions) (*Summary, error) {
 	}
 	w := &work{study: s, opt: opt, dir: &logs.RunDir{Root: opt.Dir}}
 	if _, err := os.Stat(w.dir.StudyFile()); err != nil { // a new run: leave no directory behind for a missing key
-		if err := s.CheckKeys(opt.Getenv); err != nil {
+		if err := s.missingKey(opt.Getenv, selected); err != nil {
 			return nil, err
 		}
 	}
@@ -122,7 +122,7 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 			return sum, w.count(sum, selected)
 		}
 	}
-	if err := w.study.CheckKeys(w.opt.Getenv); err != nil {
+	if err := w.study.missingKey(w.opt.Getenv, selected); err != nil {
 		return nil, err
 	}
 	if w.opt.OnPlan != nil {
@@ -131,6 +131,9 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 			return nil, err
 		}
 		plan.Jobs = w.study.jobs(w.opt.Jobs)
+		if len(selected) < len(plan.Episodes) {
+			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%s chooses %d of the %d episodes", w.opt.Only, len(selected), len(plan.Episodes)))
+		}
 		w.opt.OnPlan(plan)
 	}
 	began := w.opt.Now()

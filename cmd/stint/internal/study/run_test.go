@@ -67,6 +67,7 @@ func (f *fakeLoop) run(ctx context.Context, s episode.Spec) (end episode.End, er
 		f.now[""]--
 		f.now[model]--
 	}()
+	s.Journal.Sync = func(*os.File) error { return nil } // these tests kill nothing
 	j, records, err := logs.OpenJournal(s.Dir, s.ID, s.Journal)
 	if err != nil {
 		return end, err
@@ -113,6 +114,7 @@ func start(t *testing.T, dir, text string, f *fakeLoop, opt RunOptions) (*Summar
 }
 
 func TestRunThenNothingToDo(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "runs", "small")
 	f, plans, began := &fakeLoop{}, 0, ""
 	opt := RunOptions{OnPlan: func(*Plan) { plans++ }, OnStart: func(total, done int) { began += fmt.Sprintf("%d/%d ", done, total) }}
@@ -146,6 +148,7 @@ func TestRunThenNothingToDo(t *testing.T) {
 
 // What an episode is told about itself.
 func TestSpec(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(small, "{model: [sim, strong]}", "{model: [sim, strong], feedback: detailed, retries: 3, process_retries: 0, delivery: [delta, full]}", 1)
 	text = strings.Replace(text, "by: model", "by: model, within: delivery", 1)
 	var mu sync.Mutex
@@ -184,6 +187,7 @@ func TestSpec(t *testing.T) {
 }
 
 func TestResumeAfterErrors(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	broken := &fakeLoop{act: func(_ context.Context, s episode.Spec) error {
 		if s.Start.Scenario.ID == "s02" {
@@ -207,6 +211,7 @@ func TestResumeAfterErrors(t *testing.T) {
 
 // A full disk is no fault of one episode: nothing more is started.
 func TestFullDiskStopsTheRun(t *testing.T) {
+	t.Parallel()
 	f := &fakeLoop{act: func(context.Context, episode.Spec) error { return fmt.Errorf("writing a blob: %w", syscall.ENOSPC) }}
 	sum, err := start(t, t.TempDir(), small, f, RunOptions{Jobs: 1})
 	if !errors.Is(err, syscall.ENOSPC) || sum.Incomplete != 8 || len(f.ran) != 1 {
@@ -215,6 +220,7 @@ func TestFullDiskStopsTheRun(t *testing.T) {
 }
 
 func TestCancelAndResume(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -246,6 +252,7 @@ func TestCancelAndResume(t *testing.T) {
 }
 
 func TestRetryStopped(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f := &fakeLoop{reason: func(s episode.Spec) string {
 		if s.Start.Model.Asked == "sim" {
@@ -273,6 +280,7 @@ func TestRetryStopped(t *testing.T) {
 }
 
 func TestOnly(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	f := &fakeLoop{}
 	sum, err := start(t, dir, small, f, RunOptions{Only: "model:strong scenario:(s01 OR s03)"})
@@ -297,6 +305,7 @@ func TestOnly(t *testing.T) {
 }
 
 func TestPerModel(t *testing.T) {
+	t.Parallel()
 	text := strings.Replace(small, "jobs: {episodes: 2}", "jobs: {episodes: 4, per_model: 1}", 1)
 	f := &fakeLoop{act: func(context.Context, episode.Spec) error { time.Sleep(5 * time.Millisecond); return nil }}
 	if _, err := start(t, t.TempDir(), text, f, RunOptions{}); err != nil {
@@ -309,6 +318,7 @@ func TestPerModel(t *testing.T) {
 
 // The study's budget counts what earlier runs in the directory have paid, and leaves the rest open.
 func TestStudyBudget(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	text := strings.NewReplacer("sim: {simulate: weak}", `sim: {url: "http://127.0.0.1:1/v1"}`, "strong: {simulate: strong}", `strong: {url: "http://127.0.0.1:1/v1"}`,
 		"{model: [sim, strong]}", "{model: [sim, strong], harness: builtin}", "sandbox: none", "sandbox: none\nprices: "+priceTable(t, "sim", "strong")).Replace(small)
@@ -329,6 +339,7 @@ func TestStudyBudget(t *testing.T) {
 }
 
 func TestMoneyLimitNeedsPrices(t *testing.T) {
+	t.Parallel()
 	text := strings.NewReplacer("sim: {simulate: weak}", `sim: {url: "http://127.0.0.1:1/v1", id: big}`, "{model: [sim, strong]}", "{model: sim, harness: builtin}",
 		"analysis:\n  families:\n    - {name: models, by: model}\n", "").Replace(small)
 	_, err := start(t, t.TempDir(), text, &fakeLoop{}, RunOptions{MaxUSD: 1})
@@ -353,6 +364,7 @@ func priceTable(t *testing.T, models ...string) string {
 }
 
 func TestMissingKeyLeavesNothingBehind(t *testing.T) {
+	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "run")
 	text := strings.NewReplacer("sim: {simulate: weak}", `sim: {url: "http://127.0.0.1:1/v1", key_env: NO_SUCH_KEY}`, "{model: [sim, strong]}", "{model: sim, harness: builtin}",
 		"analysis:\n  families:\n    - {name: models, by: model}\n", "").Replace(small)
@@ -367,6 +379,7 @@ func TestMissingKeyLeavesNothingBehind(t *testing.T) {
 }
 
 func TestRefusedOptions(t *testing.T) {
+	t.Parallel()
 	real := strings.NewReplacer("sim: {simulate: weak}", `sim: {url: "http://127.0.0.1:1/v1"}`, "{model: [sim, strong]}", "{model: sim, harness: builtin}",
 		"analysis:\n  families:\n    - {name: models, by: model}\n", "").Replace(small)
 	for _, c := range []struct {
@@ -385,5 +398,39 @@ func TestRefusedOptions(t *testing.T) {
 		if !errors.As(err, &in) || !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%+v: %v, want %q", c.opt, err, c.want)
 		}
+	}
+}
+
+// One study with real episodes: the reference must pass everything, whatever else happens.
+func TestRealEpisodes(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	exe, err := os.Executable() // TestMain serves when it is started as a server
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := replaced(t, small, "  - {model: [sim, strong]}", "  - {harness: reference}\n  - {model: sim, feedback: detailed, retries: 1}", "count: 4", "count: 1",
+		"analysis:\n  families:\n    - {name: models, by: model}\n", "")
+	var mu sync.Mutex
+	ends := map[string]episode.Event{}
+	opt := RunOptions{Dir: dir, Stint: exe, Progress: func(ev Event) {
+		mu.Lock()
+		defer mu.Unlock()
+		if ev.Kind == episode.EventEnd {
+			ends[ev.Config] = ev
+		}
+	}}
+	sum, err := mustParse(t, text).Run(t.Context(), opt)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sum.Valid+sum.Stopped != 2 || sum.Incomplete != 0 {
+		t.Errorf("%+v", sum)
+	}
+	if ev := ends["reference+reference/none/r0"]; ev.TurnsPassed != 2 || ev.TurnsMax != 2 {
+		t.Errorf("the reference passed %d of %d turns", ev.TurnsPassed, ev.TurnsMax)
+	}
+	if sum, err = mustParse(t, text).Run(t.Context(), opt); err != nil || !sum.NothingToDo {
+		t.Errorf("again: %+v, %v", sum, err)
 	}
 }

@@ -22,6 +22,7 @@ func libraryOf(t *testing.T, text, dir string) *library {
 }
 
 func TestScenarioFiles(t *testing.T) {
+	t.Parallel()
 	one, two := t.TempDir(), t.TempDir()
 	for _, dir := range []string{one, two} {
 		if err := libraryOf(t, small, dir).record(t.Context()); err != nil {
@@ -52,6 +53,7 @@ func TestScenarioFiles(t *testing.T) {
 
 // More scenarios leave the earlier ones as they are.
 func TestScenariosAreStable(t *testing.T) {
+	t.Parallel()
 	dir, more := t.TempDir(), t.TempDir()
 	few, many := libraryOf(t, small, dir), libraryOf(t, strings.Replace(small, "count: 4", "count: 6", 1), more)
 	for _, l := range []*library{few, many} {
@@ -68,6 +70,7 @@ func TestScenariosAreStable(t *testing.T) {
 
 // A recorded scenario that this stint no longer generates stops the run, with both hashes and versions.
 func TestScenarioMismatch(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	if _, err := start(t, dir, small, &fakeLoop{}, RunOptions{Only: "scenario:s01"}); err != nil {
 		t.Fatal(err)
@@ -103,6 +106,7 @@ func TestScenarioMismatch(t *testing.T) {
 
 // The shelf keeps what is in use and forgets the rest beyond its room.
 func TestShelfForgets(t *testing.T) {
+	t.Parallel()
 	l := libraryOf(t, small, t.TempDir())
 	if err := l.record(t.Context()); err != nil {
 		t.Fatal(err)

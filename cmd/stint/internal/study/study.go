@@ -1,7 +1,9 @@
 package study
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -136,6 +138,26 @@ func Load(path string) (*Study, error) {
 	return Parse(path, b)
 }
 
+// LoadFrozen reads the study of a run directory: what was declared, with the price table it is billed by.
+func LoadFrozen(d *logs.RunDir) (*Study, error) {
+	b, err := readFile(d.StudyFile())
+	if err != nil {
+		return nil, err
+	}
+	s, err := parse(d.StudyFile(), b, priceFromRunDir)
+	if err != nil {
+		return nil, err
+	}
+	s.Prices, err = logs.LoadPrices(d.PricesFile())
+	if errors.Is(err, fs.ErrNotExist) {
+		s.Prices, err = logs.BuiltinPrices(), nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("reading the price table of the run directory: %w", err)
+	}
+	return s, nil
+}
+
 // readFile reads a study file, bounded.
 func readFile(path string) ([]byte, error) {
 	info, err := os.Stat(path)
@@ -242,9 +264,18 @@ func (s *Study) AttemptWall(c Config) time.Duration {
 
 // CheckKeys reports the first model in use whose key variable is not set, as an *InputError.
 func (s *Study) CheckKeys(getenv func(string) string) error {
+	return s.missingKey(getenv, s.order())
+}
+
+// missingKey is CheckKeys for some of the episodes.
+func (s *Study) missingKey(getenv func(string) string, episodes []PlannedEpisode) error {
+	asked := map[string]bool{}
+	for _, e := range episodes {
+		asked[s.Config(e.Config).Model] = true
+	}
 	for i := range s.Models {
 		m := &s.Models[i]
-		if m.KeyEnv == "" || !s.uses(m.Name) || getenv(m.KeyEnv) != "" {
+		if m.KeyEnv == "" || !asked[m.Name] || getenv(m.KeyEnv) != "" {
 			continue
 		}
 		return s.src.errorAt(m.keyAt, fmt.Sprintf("export %s=… and run again; a model without a key has no key_env", m.KeyEnv),
