@@ -28,7 +28,7 @@ type CompareOptions struct {
 	Zero     string           // drop (default) or pratt: what the test does with equal outcomes
 	Force    bool             // pair although one side misses more than 20 % of the scenarios
 	At       *int             // must be nil: outcomes at a smaller retry budget are not read from the set
-	Episodes bool             // the rows are episodes of a study: the cap is the build plus the changes, and a stopped run without an end is unfinished
+	Episodes bool             // the rows are episodes of a study: the cap is the build plus the changes,
 	Seed     uint64           // of the resampling used beyond 60 scenarios
 	Notes    []Warning        // remarks about the source, told with the others
 }
@@ -74,19 +74,20 @@ func Compare(set *logs.OutcomeSet, opt CompareOptions) (*Comparison, error) {
 	if set.Cap > 0 {
 		c.TurnsMax = &set.Cap
 	}
-	groups, err := groupRows(set, opt)
+	limit := outcomeLimit(set, opt)
+	groups, err := groupRows(set, limit, opt)
 	if err != nil {
 		return nil, err
 	}
-	c.names(groups)
-	if err := c.describe(groups, set.Cap, opt); err != nil {
+	c.names(groups, opt.Families)
+	if err := c.describe(groups, limit, opt); err != nil {
 		return nil, err
 	}
 	families, err := resolveFamilies(c, opt)
 	if err != nil {
 		return nil, err
 	}
-	if err := c.test(families, groups, set.Cap, opt); err != nil {
+	if err := c.test(families, groups, limit, opt); err != nil {
 		return nil, err
 	}
 	c.remark(set, groups, opt)
@@ -110,6 +111,7 @@ type configRows struct {
 	factors   map[string]string
 	outcomes  []stats.Outcome
 	scenarios map[string]string // pairing key → name
+	ends      map[string]int    // by the words of logs
 	stops     []stop
 	pending   int // stopped runs that have not ended
 	missing   int // rows without a value
@@ -118,7 +120,7 @@ type configRows struct {
 }
 
 // groupRows sorts the rows by configuration.
-func groupRows(set *logs.OutcomeSet, opt CompareOptions) ([]*configRows, error) {
+func groupRows(set *logs.OutcomeSet, limit float64, opt CompareOptions) ([]*configRows, error) {
 	byHash := len(set.Rows) > 0
 	for i := range set.Rows {
 		if set.Rows[i].ScenarioSHA == "" {
@@ -132,14 +134,15 @@ func groupRows(set *logs.OutcomeSet, opt CompareOptions) ([]*configRows, error) 
 		row := &set.Rows[i]
 		g := index[row.Config]
 		if g == nil {
-			g = &configRows{name: row.Config, factors: row.Factors, scenarios: make(map[string]string)}
+			g = &configRows{name: row.Config, factors: row.Factors, scenarios: make(map[string]string),
+				ends: map[string]int{logs.StatusFailed: 0, logs.StatusCapped: 0, logs.StatusStopped: 0}}
 			if len(g.factors) == 0 {
 				g.factors, _ = ParseConfig(row.Config)
 			}
 			index[row.Config] = g
 			groups = append(groups, g)
 		}
-		if err := g.add(row, byHash, set.Cap, opt.Episodes); err != nil {
+		if err := g.add(row, byHash, limit, opt.Outcome); err != nil {
 			return nil, err
 		}
 	}
@@ -169,8 +172,17 @@ func cmpString(a, b string) int {
 	return 0
 }
 
+// outcomeLimit is the largest value an outcome can have, 0 if there is none. A share ends at 1; that is no cap
+// anybody chose, so it is not shown as one.
+func outcomeLimit(set *logs.OutcomeSet, opt CompareOptions) float64 {
+	if set.Cap == 0 && opt.Episodes && (opt.Outcome == "full" || opt.Outcome == "share") {
+		return 1
+	}
+	return set.Cap
+}
+
 // add appends one row.
-func (g *configRows) add(row *logs.Outcome, byHash bool, limit float64, episodes bool) error {
+func (g *configRows) add(row *logs.Outcome, byHash bool, limit float64, outcome string) error {
 	if row.Value == nil || math.IsNaN(*row.Value) || math.IsInf(*row.Value, 0) {
 		g.missing++
 		return nil
@@ -179,30 +191,30 @@ func (g *configRows) add(row *logs.Outcome, byHash bool, limit float64, episodes
 	if byHash {
 		key = row.ScenarioSHA
 	}
+	status := row.Status
+	if status == "" {
+		status = logs.StatusFailed
+		if limit > 0 && *row.Value == limit {
+			status = logs.StatusCapped
+		}
+	}
 	o := stats.Outcome{Scenario: key, Replicate: row.Repeat, Value: *row.Value}
-	switch row.Status {
-	case "failed", "":
-	case "capped":
-		o.Status = stats.Capped
-	case "stopped":
-		o.Status = stats.Stopped
+	switch {
+	case status == logs.StatusFailed:
+	case status == logs.StatusCapped:
+		if limit > 0 {
+			o.Status = stats.Capped
+		}
+	case status == logs.StatusStopped:
+		// What a stopped run has cost is known; everything else it had reached is a lower bound.
+		if outcome != "usd" {
+			o.Status = stats.Stopped
+		}
+		g.addStop(row)
 	default:
 		return inputErrorf("the words are failed, capped and stopped", "%s: status %q", place(row), row.Status)
 	}
-	if o.Status == stats.Capped && limit <= 0 {
-		o.Status = stats.Failed
-	}
-	if row.Status == "" && limit > 0 && o.Value == limit {
-		o.Status = stats.Capped
-	}
-	if o.Status == stats.Stopped {
-		reason := row.EndReason
-		if episodes && reason == "" {
-			g.pending++
-			reason = "incomplete"
-		}
-		g.stops = append(g.stops, stop{id: row.Scenario + "#" + strconv.Itoa(row.Repeat), reason: reason})
-	}
+	g.ends[status]++
 	if _, ok := g.scenarios[key]; !ok {
 		g.scenarios[key] = row.Scenario
 	}
@@ -214,6 +226,15 @@ func (g *configRows) add(row *logs.Outcome, byHash bool, limit float64, episodes
 	return nil
 }
 
+func (g *configRows) addStop(row *logs.Outcome) {
+	reason := row.EndReason
+	if row.Incomplete {
+		g.pending++
+		reason = "incomplete"
+	}
+	g.stops = append(g.stops, stop{id: row.Scenario + "#" + strconv.Itoa(row.Repeat), reason: reason})
+}
+
 // place names where a row came from.
 func place(row *logs.Outcome) string {
 	if row.File == "" {
@@ -222,11 +243,16 @@ func place(row *logs.Outcome) string {
 	return fmt.Sprintf("%s:%d", Clean(row.File), row.Line)
 }
 
-// names fills the short names.
-func (c *Comparison) names(groups []*configRows) {
+// names fills the short names; configurations that a family names and that have no runs yet are among them.
+func (c *Comparison) names(groups []*configRows, families []DeclaredFamily) {
 	all := make([]string, len(groups))
 	for i, g := range groups {
 		all[i] = g.name
+	}
+	for _, f := range families {
+		for _, p := range f.Pairs {
+			all = append(all, p[0], p[1])
+		}
 	}
 	c.short, c.common = ShortNames(all)
 }
@@ -275,7 +301,7 @@ func (c *Comparison) describe(groups []*configRows, limit float64, opt CompareOp
 }
 
 func describeConfig(g *configRows, limit float64, opt CompareOptions) (ConfigResult, error) {
-	r := ConfigResult{Config: g.name, Factors: g.factors, N: len(g.outcomes), Ends: map[string]int{"failed": 0, "capped": 0, "stopped": 0}, stops: g.stops}
+	r := ConfigResult{Config: g.name, Factors: g.factors, N: len(g.outcomes), Ends: g.ends, stops: g.stops}
 	if r.Factors == nil {
 		r.Factors = map[string]string{}
 	}
@@ -290,6 +316,8 @@ func describeConfig(g *configRows, limit float64, opt CompareOptions) (ConfigRes
 		if g.usdKnown < r.N {
 			warn(atCost, CodeCostPartlyKnown, "the cost of %d of %d runs is unknown; dollars are the mean of the others", r.N-g.usdKnown, r.N)
 		}
+	} else if opt.Outcome != "usd" {
+		warn(atNowhere, CodeUndefined, "dollars are undefined: the cost of no run is known")
 	}
 	if r.N == 0 {
 		warn(atMean, CodeUndefined, "mean, interval and median are undefined: no run with a value")
@@ -299,7 +327,6 @@ func describeConfig(g *configRows, limit float64, opt CompareOptions) (ConfigRes
 	if err != nil {
 		return r, inputErrorf("correct the outcome, or leave it out with --filter", "%s: %v", Clean(g.name), err)
 	}
-	r.Ends["failed"], r.Ends["capped"], r.Ends["stopped"] = m.Failed, m.Capped, m.Stopped
 	r.Mean, r.restricted = ptr(m.Mean), m.Restricted
 	r.Median = ptr(m.Median)
 	if m.Interval.Defined {
@@ -310,8 +337,8 @@ func describeConfig(g *configRows, limit float64, opt CompareOptions) (ConfigRes
 	if limit > 0 {
 		r.Full = ptr(m.Full)
 	}
-	if m.Restricted {
-		text := stoppedText(g, m)
+	if len(g.stops) > 0 {
+		text := stoppedText(g, m, opt.Outcome)
 		r.notes = append(r.notes, Warning{Code: CodeStoppedRuns, Where: g.name, Text: text, at: atMean})
 	}
 	if g.pending > 0 {

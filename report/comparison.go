@@ -112,6 +112,7 @@ type FamilyResult struct {
 
 	allCannot bool
 	needed    int
+	departure string
 	notes     []Warning
 }
 

@@ -12,6 +12,9 @@ type DeclaredFamily struct {
 	Pairs    [][2]string // full names of configurations
 	Outcome  string      // the outcome it was declared for; "" = turns_passed
 	Declared bool        // in study.yaml, before the first run
+	// Departure says what this comparison does otherwise than declared, such as "--filter"; the family is then
+	// exploratory. "" = nothing.
+	Departure string
 }
 
 // resolveFamilies returns the families to test, in the order of interface: by and within, or a baseline, or the

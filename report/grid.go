@@ -7,15 +7,17 @@ import (
 
 // A grid is a table for a terminal: no lines, cells aligned at a character, columns given up when space is short.
 type grid struct {
-	cols []gridColumn
-	rows [][]gridCell
-	span gridSpan
+	cols  []gridColumn
+	rows  [][]gridCell
+	span  gridSpan
+	tight bool // long headings are broken into two lines
 }
 
 // A gridColumn describes one column.
 type gridColumn struct {
 	head string
 	sub  string // second line of the heading
+	over string // where space is short, head is broken after this
 	mark string // cells are aligned where this first occurs ("." for decimals); "" = flush left; " " = flush right
 	drop int    // columns with the highest value are dropped first; 0 = never
 }
@@ -48,14 +50,16 @@ func (g *grid) render(w io.Writer, width int) (dropped []string, cut bool, err e
 	longest := g.longestName()
 	fits := func(name, gap int) bool { return g.width(keep, name, gap) <= width }
 	for name := longest; ; {
-		switch {
-		case fits(name, 4):
-			return dropped, name < longest, g.write(w, keep, name, 4)
-		case fits(name, 3):
-			return dropped, name < longest, g.write(w, keep, name, 3)
-		case fits(name, 2):
-			return dropped, name < longest, g.write(w, keep, name, 2)
-		case name > leastName:
+		for _, gap := range []int{4, 3, 2} {
+			if fits(name, gap) {
+				return dropped, name < longest, g.write(w, keep, name, gap)
+			}
+		}
+		if !g.tight {
+			g.breakHeadings()
+			continue
+		}
+		if name > leastName {
 			name--
 			continue
 		}
@@ -72,11 +76,18 @@ func (g *grid) render(w io.Writer, width int) (dropped []string, cut bool, err e
 	}
 }
 
-func (g *grid) heading(i int) string {
-	if g.cols[i].sub != "" {
-		return g.cols[i].sub
+// breakHeadings makes long headings two lines high.
+func (g *grid) breakHeadings() {
+	g.tight = true
+	for i := range g.cols {
+		if rest, ok := strings.CutPrefix(g.cols[i].head, g.cols[i].over); ok && g.cols[i].over != "" {
+			g.cols[i].head, g.cols[i].sub = g.cols[i].over, strings.TrimSpace(rest)
+		}
 	}
-	return g.cols[i].head
+}
+
+func (g *grid) heading(i int) string {
+	return strings.TrimSpace(g.cols[i].head + " " + g.cols[i].sub)
 }
 
 func (g *grid) mostDroppable(keep []bool) int {

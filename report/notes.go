@@ -20,7 +20,8 @@ var stopReasons = map[string]string{
 }
 
 // stoppedText says which runs of a configuration were stopped and by what, and what that does to its mean.
-func stoppedText(g *configRows, m stats.MeanResult) string {
+func stoppedText(g *configRows, m stats.MeanResult, outcome string) string {
+	stopped := len(g.stops)
 	count := make(map[string]int)
 	ids := make([]string, 0, len(g.stops))
 	for i, s := range g.stops {
@@ -46,20 +47,23 @@ func stoppedText(g *configRows, m stats.MeanResult) string {
 		}
 		why = append(why, words)
 	}
-	verb := plural(m.Stopped, "was stopped", "were stopped")
+	verb := plural(stopped, "was stopped", "were stopped")
 	switch {
 	case len(count) == 1 && count["incomplete"] > 0:
-		verb, why = plural(m.Stopped, "has not ended yet", "have not ended yet"), nil
+		verb, why = plural(stopped, "has not ended yet", "have not ended yet"), nil
 	case len(why) == 1 && len(count) == 1:
 		verb, why = verb+" "+why[0], nil
 	}
-	text := fmt.Sprintf("%d of %d runs %s (%s", m.Stopped, m.N, verb, strings.Join(ids, ", "))
+	text := fmt.Sprintf("%d of %d runs %s (%s", stopped, m.N, verb, strings.Join(ids, ", "))
 	if len(why) > 0 {
 		text += "; " + strings.Join(why, ", ")
 	}
 	text += "): "
-	if m.Stopped == m.N {
-		return text + "the mean of the turns passed so far is a lower bound"
+	switch {
+	case outcome == "usd":
+		return text + "what they cost so far counts"
+	case m.Stopped == m.N:
+		return text + "the mean of what was reached so far is a lower bound"
 	}
 	return text + "restricted mean (Kaplan–Meier)"
 }

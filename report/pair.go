@@ -105,6 +105,9 @@ func comparePair(a, b *configRows, names [2]string, c *Comparison, limit float64
 	}
 	d.fill(res, note)
 	for _, w := range res.Warnings {
+		if w.Code == stats.CodeCapTooLow && c.TurnsMax == nil {
+			continue // a share has no cap to raise
+		}
 		text := nameSides(w.Text, Clean(c.Short(names[0])), Clean(c.Short(names[1])))
 		if w.Code == stats.CodeStoppedUntested && r.Bounds != nil {
 			text += "; " + boundsWords(r.Bounds) + ", whatever the stopped runs had done"
@@ -195,7 +198,7 @@ func correctFamily(f DeclaredFamily, data []pairData, alpha float64) (FamilyResu
 		return FamilyResult{}, fmt.Errorf("correcting the family %q: %w", f.Name, err)
 	}
 	out := FamilyResult{
-		Name: f.Name, Declared: f.Declared, M: fr.M, Alpha: fr.Alpha, MinAttainable: ptr(fr.MinAttainable),
+		Name: f.Name, Declared: f.Declared && f.Departure == "", departure: f.Departure, M: fr.M, Alpha: fr.Alpha, MinAttainable: ptr(fr.MinAttainable),
 		Pairs: make([]PairResult, len(data)), allCannot: fr.AllCannot, needed: fr.NeedNonZero,
 	}
 	discrete := discreteHolm(data)

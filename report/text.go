@@ -227,13 +227,13 @@ func (c *Comparison) pairGrid(f *FamilyResult, notes *footnotes, sc scale) *grid
 		cis = append(cis, f.Pairs[i].DiffCI)
 	}
 	words := needsWords(cis)
-	g := &grid{cols: []gridColumn{{head: "pair"}, {head: "ahead–level–behind", mark: "–", drop: 1}}}
+	g := &grid{cols: []gridColumn{{head: "pair"}, {head: "ahead–level–behind", over: "ahead–level", mark: "–", drop: 1}}}
 	if undecided {
 		g.cols = append(g.cols, gridColumn{head: "open", mark: " ", drop: 2})
 	}
 	g.cols = append(g.cols,
 		gridColumn{head: "difference", mark: "."}, gridColumn{head: "95 % CI", mark: "–", drop: 2},
-		gridColumn{head: "p", mark: "."}, gridColumn{head: "Holm", mark: "."}, gridColumn{head: "least possible", mark: ".", drop: 3})
+		gridColumn{head: "p", mark: "."}, gridColumn{head: "Holm", mark: "."}, gridColumn{head: "least possible", over: "least", mark: ".", drop: 3})
 	for i := range f.Pairs {
 		p := &f.Pairs[i]
 		count := undefinedMark
@@ -287,8 +287,11 @@ func decisionMark(p *PairResult) string {
 // familyLine describes how the pairs were corrected.
 func familyLine(f *FamilyResult) string {
 	origin := "exploratory (not declared before the first run)"
-	if f.Declared {
+	switch {
+	case f.Declared:
 		origin = "declared in study.yaml before the first run"
+	case f.departure != "":
+		origin = "declared in study.yaml, but exploratory for " + f.departure
 	}
 	return fmt.Sprintf("%d %s %q, %s; Holm, two-sided, α = %s", f.M, plural(f.M, "pair", "pairs"), Clean(f.Name), origin, compact(f.Alpha))
 }

@@ -245,23 +245,43 @@ func (rep *Report) markdownRuns(b *bufio.Writer) {
 	}
 }
 
-// markdownWarnings lists all warnings with their codes, as summary.json holds them.
+// markdownWarnings lists all warnings with their codes, equal ones once, as summary.json holds them.
 func (rep *Report) markdownWarnings(b *bufio.Writer) {
-	if len(rep.Comparison.Warnings) == 0 {
+	type group struct {
+		code, text string
+		wheres     []string
+	}
+	var groups []*group
+	index := make(map[string]*group)
+	for _, w := range rep.Comparison.Warnings {
+		g := index[w.Code+"\x00"+w.Text]
+		if g == nil {
+			g = &group{code: w.Code, text: w.Text}
+			index[w.Code+"\x00"+w.Text] = g
+			groups = append(groups, g)
+		}
+		if w.Where != "" {
+			g.wheres = append(g.wheres, escapeMarkdown(rep.Comparison.shortWhere(w.Where)))
+		}
+	}
+	if len(groups) == 0 {
 		return
 	}
 	const most = 60
 	fmt.Fprintf(b, "\n## Warnings\n\n")
-	for i, w := range rep.Comparison.Warnings {
+	for i, g := range groups {
 		if i == most {
-			fmt.Fprintf(b, "- %d more in [summary.json](summary.json)\n", len(rep.Comparison.Warnings)-most)
+			fmt.Fprintf(b, "- %d more in [summary.json](summary.json)\n", len(groups)-most)
 			break
 		}
-		where := ""
-		if w.Where != "" {
-			where = escapeMarkdown(rep.Comparison.shortWhere(w.Where)) + ": "
+		if n := len(g.wheres); n > 6 {
+			g.wheres = append(g.wheres[:5], fmt.Sprintf("%d more", n-5))
 		}
-		fmt.Fprintf(b, "- %s %s%s\n", "`"+w.Code+"`", where, escapeMarkdown(w.Text))
+		where := strings.Join(g.wheres, ", ")
+		if where != "" {
+			where += ": "
+		}
+		fmt.Fprintf(b, "- `%s` %s%s\n", g.code, where, escapeMarkdown(g.text))
 	}
 }
 
