@@ -26,7 +26,7 @@ var secretTokens = regexp.MustCompile(strings.Join([]string{
 }, "|"))
 
 // authHeader finds the credentials of an HTTP header, as text or as JSON.
-var authHeader = regexp.MustCompile(`(?i)\b((?:proxy-)?authorization\\?["']?\s*[:=]\s*\[?\s*\\?["']?(?:(?:bearer|basic|token)\s+)?)([^\s"'\\,\]}]{4,})`)
+var authHeader = regexp.MustCompile(`(?i)\b((?:proxy-)?authorization\\?["']?\s*[:=]\s*\[?\s*\\?["']?(?:(?:bearer|basic|token)\s+)?)([^\s"'\\,\[\]}]{4,})`)
 
 // bearer finds a bearer token that stands without its header. Sixteen characters keep prose out.
 var bearer = regexp.MustCompile(`(?i)\b(bearer\s+)([A-Za-z0-9._~+/=-]{16,})`)
@@ -47,7 +47,14 @@ var privateKey = regexp.MustCompile(`-----BEGIN [A-Z ]*PRIVATE KEY-----[\s\S]*?(
 func Redact(s string) string {
 	s = privateKey.ReplaceAllString(s, redacted)
 	s = secretTokens.ReplaceAllString(s, redacted)
-	s = authHeader.ReplaceAllString(s, "${1}"+redacted)
+	s = authHeader.ReplaceAllStringFunc(s, func(m string) string {
+		part := authHeader.FindStringSubmatch(m)
+		switch strings.ToLower(part[2]) {
+		case "bearer", "basic", "token": // what follows it is redacted already
+			return m
+		}
+		return part[1] + redacted
+	})
 	s = bearer.ReplaceAllString(s, "${1}"+redacted)
 	s = userinfo.ReplaceAllString(s, "${1}"+redacted+"${3}")
 	return namedSecret.ReplaceAllStringFunc(s, func(m string) string {

@@ -1,0 +1,573 @@
+package logs
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// player writes the journal of an episode the way the loop does.
+type player struct {
+	t     testing.TB
+	run   *RunDir
+	id    string
+	start EpisodeStart
+	j     *Journal
+	blobs *Blobs
+	turn  int
+	try   int
+	epoch int
+}
+
+func newRun(t testing.TB) *RunDir {
+	t.Helper()
+	root := t.TempDir()
+	mustWrite(t, filepath.Join(root, "study.yaml"), "version: 1\n", 0o644)
+	d, err := OpenRunDir(root)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func play(t testing.TB, d *RunDir, start EpisodeStart) *player {
+	t.Helper()
+	if start.Config == "" {
+		start.Config = "weak+simulated/minimal/r2"
+	}
+	if start.Repeat == 0 {
+		start.Repeat = 1
+	}
+	start.Study = "test"
+	p := &player{t: t, run: d, start: start, id: EpisodeID(start.Study, start.Config, start.Scenario.ID, start.Repeat)}
+	blobs, err := OpenBlobs(filepath.Join(d.EpisodeDir(p.id), "blobs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	blobs.sync = func(*os.File) error { return nil }
+	p.blobs = blobs
+	p.open()
+	p.add(TypeEpisodeStart, start)
+	p.resume()
+	return p
+}
+
+func (p *player) open() {
+	p.t.Helper()
+	j, _, err := OpenJournal(p.run.EpisodeDir(p.id), p.id, JournalOptions{Now: tick(), Sync: func(*os.File) error { return nil }})
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.j = j
+}
+
+func (p *player) add(typ string, data any) {
+	p.t.Helper()
+	var turn, attempt *int
+	if typ != TypeEpisodeStart && typ != TypeResume && typ != TypeEpisodeEnd {
+		turn = &p.turn
+		if typ != TypeTurnStart && typ != TypeTurnEnd {
+			attempt = &p.try
+		}
+	}
+	if err := p.j.Append(typ, turn, attempt, data, false); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+func (p *player) resume() {
+	p.epoch++
+	p.add(TypeResume, Resume{Epoch: p.epoch, Host: "host", PID: 1})
+}
+
+// restart closes the journal and opens it again, as a second process does.
+func (p *player) restart() {
+	p.j.Close()
+	p.open()
+	p.resume()
+}
+
+func (p *player) begin(turn int) {
+	p.turn, p.try = turn, 0
+	sha, err := p.blobs.Put(fmt.Appendf(nil, "change %d", turn))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	p.add(TypeTurnStart, TurnStart{Operation: fmt.Sprintf("set_range:%08d", turn), Name: "set_range", Label: "T", ChangeSHA: sha,
+		Clauses: ClauseChanges{Added: []ClauseRef{{ID: "c1"}, {ID: "c2"}}, Removed: []string{"c0"}}, Suite: SuiteRef{SHA: "suite", Checks: 10}})
+}
+
+// work runs the agent up to the snapshot.
+func (p *player) work(kind string) {
+	p.add(TypeAttemptStart, AttemptStart{Kind: kind})
+	p.add(TypeAgentExit, AgentExit{Exit: ptr(0), By: "self", Completion: "clean", AgentS: 1.5})
+	p.add(TypeUsage, Usage{Via: "reader", ModelReturned: "weak-1", In: ptr(int64(100)), Cached: ptr(int64(50)), CacheWrite: ptr(int64(0)), Out: ptr(int64(10)), Reasoning: ptr(int64(2)), Requests: ptr(int64(3)), USD: ptr(0.25)})
+	p.add(TypeSnapshot, SnapshotTaken{Tree: "tree", Files: 3, LOC: 40 + int64(p.turn), Added: 5, Deleted: 1, HomeSHA: "home"})
+}
+
+func (p *player) fails(n int) {
+	for i := range n {
+		p.add(TypeCheckFail, CheckFail{Check: fmt.Sprintf("k%d.below", i), Clauses: []string{"c1", "c2"}, Category: "validation", Intent: "reject",
+			Status: "fail", Age: "old", Introduced: 0, LastPassed: ptr(p.turn - 1), Expected: "400", Actual: "201", Confirmed: ptr(true)})
+	}
+}
+
+func (p *player) grade(passed bool) {
+	if !passed {
+		p.fails(2)
+	}
+	p.add(TypeSuiteEnd, SuiteEnd{Checks: 10, Runs: 1})
+	reason := map[bool]string{true: "passed", false: "checks"}[passed]
+	p.add(TypeGradeEnd, GradeEnd{Passed: &passed, Reason: reason, GradeS: 0.5})
+}
+
+func (p *player) finish(reason string, passed int) {
+	p.add(TypeEpisodeEnd, EpisodeEnd{EndReason: reason, TurnsPassed: passed})
+	p.j.Close()
+}
+
+func (d *RunDir) mustRead(t testing.TB) *Tables {
+	t.Helper()
+	tables, problems, err := ReadRun(d, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range problems {
+		t.Error("problem:", p)
+	}
+	return tables
+}
+
+// goldenCase is a case of testdata/turns.json.
+type goldenCase struct {
+	ID    string `json:"id"`
+	Input struct {
+		Changes, Retries int
+		Mode             string
+		Turns            [][]string
+		End              *string
+	} `json:"input"`
+	Expected struct {
+		TurnsMax  int      `json:"turns_max"`
+		T         *int     `json:"turns_passed"`
+		Status    *string  `json:"status"`
+		EndReason *string  `json:"end_reason"`
+		Validity  string   `json:"validity"`
+		Changes   *int     `json:"changes_passed"`
+		Full      bool     `json:"full_pass"`
+		Share     *float64 `json:"turns_passed_share"`
+	} `json:"expected"`
+}
+
+// playGolden writes the journal a case describes.
+func playGolden(t *testing.T, d *RunDir, c goldenCase) {
+	p := play(t, d, EpisodeStart{Scenario: ScenarioRef{ID: c.ID, Content: c.ID}, TurnsMax: c.Input.Changes + 1, Retries: c.Input.Retries, Mode: c.Input.Mode})
+	leading, broken := 0, false
+	for turn, attempts := range c.Input.Turns {
+		p.begin(turn)
+		kind := "first"
+		if len(attempts) == 0 {
+			p.add(TypeAttemptStart, AttemptStart{Kind: "first"})
+		}
+		for _, outcome := range attempts {
+			p.work(kind)
+			switch outcome {
+			case "void":
+				p.add(TypeVoid, Void{Reason: "provider_error"})
+				continue
+			case "pass":
+				p.grade(true)
+				p.add(TypeTurnEnd, TurnEnd{Passed: true, AttemptsUsed: p.try + 1})
+				if !broken {
+					leading++
+				}
+			case "fail":
+				p.grade(false)
+				if broken = true; p.try == c.Input.Retries {
+					p.add(TypeTurnEnd, TurnEnd{Passed: false, AttemptsUsed: p.try + 1})
+				} else {
+					p.add(TypeFeedbackSent, FeedbackSent{Level: "minimal", Bytes: 40})
+					broken = false // the turn is not lost yet
+				}
+			}
+			p.try, kind = p.try+1, "retry"
+		}
+	}
+	if c.Input.End != nil {
+		p.finish(*c.Input.End, leading)
+	}
+	p.j.Close()
+}
+
+func TestGoldenTurns(t *testing.T) {
+	var golden struct{ Cases []goldenCase }
+	if err := json.Unmarshal(readFile(t, "testdata/turns.json"), &golden); err != nil {
+		t.Fatal(err)
+	}
+	if len(golden.Cases) < 16 {
+		t.Fatalf("only %d cases", len(golden.Cases))
+	}
+	for _, c := range golden.Cases {
+		t.Run(c.ID, func(t *testing.T) {
+			d := newRun(t)
+			playGolden(t, d, c)
+			tables := d.mustRead(t)
+			e, want := tables.Episodes[0], c.Expected
+			status := map[string]*string{"failed": ptr("F"), "capped": ptr("C"), "stopped": ptr("S")}[e.Status()]
+			if e.Validity == ValidityIncomplete || e.Mode == modeTeleport {
+				status = nil
+			}
+			type summary struct {
+				TurnsMax          int
+				T, Changes        *int
+				Status, EndReason *string
+				Validity          string
+				Full              bool
+			}
+			got := summary{e.TurnsMax, e.TurnsPassed, e.ChangesPassed, status, e.EndReason, e.Validity, e.Full()}
+			if diff := cmp.Diff(summary{want.TurnsMax, want.T, want.Changes, want.Status, want.EndReason, want.Validity, want.Full}, got); diff != "" {
+				t.Errorf("−want +got\n%s", diff)
+			}
+			if want.Share != nil && (e.TurnsPassedShare == nil || *e.TurnsPassedShare != *want.Share) {
+				t.Errorf("share %v, want %v", e.TurnsPassedShare, *want.Share)
+			}
+			checkGoldenOutcome(t, tables, c)
+		})
+	}
+}
+
+// checkGoldenOutcome compares what the statistics get with what the tables hold.
+func checkGoldenOutcome(t *testing.T, tables *Tables, c goldenCase) {
+	set, err := tables.Outcomes("turns_passed")
+	if c.Input.Mode == modeTeleport {
+		if err == nil {
+			t.Error("turns_passed is defined under teleport")
+		}
+		return
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := set.Rows[0]
+	passed := 0
+	for passed < len(c.Input.Turns) && slices.Contains(c.Input.Turns[passed], "pass") {
+		passed++
+	}
+	if *o.Value != float64(passed) || set.Cap != float64(c.Expected.TurnsMax) || len(o.Attempts) != passed {
+		t.Errorf("outcome %v of %v, attempts %v, want %d", *o.Value, set.Cap, o.Attempts, passed)
+	}
+	if incomplete := c.Input.End == nil; o.Incomplete != incomplete || incomplete && (o.Status != StatusStopped || set.Incomplete != 1) {
+		t.Errorf("status %s, incomplete %v", o.Status, o.Incomplete)
+	}
+}
+
+// eventful plays an episode with everything in it: a void attempt, a process retry, a grading that
+// is repeated, a restart in the middle of another.
+func eventful(t testing.TB, d *RunDir, scenario string) *player {
+	p := play(t, d, EpisodeStart{Config: "m+h/minimal/r1/session=fresh", Model: ModelAsked{Asked: "m"}, Harness: HarnessUsed{Name: "h", Version: "1"},
+		Feedback: "minimal", Retries: 1, ProcessRetries: 1, Session: "fresh", Scenario: ScenarioRef{ID: scenario, Content: scenario}, TurnsMax: 3,
+		Mode: modeFailStop, Seed: 1<<63 + 7, Sandbox: SandboxUsed{Kind: "none", Fingerprint: "f00"}})
+	p.begin(0)
+	p.work("first")
+	p.grade(true)
+	p.add(TypeTurnEnd, TurnEnd{Passed: true, AttemptsUsed: 1})
+	p.begin(1)
+	p.add(TypeAttemptStart, AttemptStart{Kind: "first"})
+	p.add(TypeUsage, Usage{Via: "gateway", In: ptr(int64(7)), Out: ptr(int64(1)), USD: ptr(0.5)})
+	p.add(TypeVoid, Void{Reason: "rate_limit"})
+	p.work("first")
+	p.grade(false)
+	p.add(TypeVoid, Void{Reason: "process_retry"})
+	p.work("process_retry")
+	p.fails(3)
+	p.add(TypeGradeEnd, GradeEnd{Reason: "bench_reference"})
+	p.fails(2)
+	p.restart()
+	p.grade(false)
+	p.add(TypeFeedbackSent, FeedbackSent{Level: "minimal", Bytes: 33})
+	p.try = 1
+	p.work("retry")
+	p.add(TypeUsage, Usage{Via: "gateway", ModelReturned: "weak-2", In: ptr(int64(1000)), Cached: ptr(int64(0)), CacheWrite: ptr(int64(0)), Out: ptr(int64(99)), Reasoning: ptr(int64(0)), USD: ptr(2.0)})
+	p.grade(true)
+	p.add(TypeTurnEnd, TurnEnd{Passed: true, AttemptsUsed: 2})
+	p.begin(2)
+	p.work("first")
+	p.grade(false)
+	p.try = 1
+	p.work("retry")
+	p.add(TypeCheckFail, CheckFail{Check: "k9", Status: "error", Actual: "dial tcp 127.0.0.1:34567: connect: connection refused"})
+	p.add(TypeGradeEnd, GradeEnd{Passed: ptr(false), Reason: "crash"})
+	p.add(TypeTurnEnd, TurnEnd{Passed: false, AttemptsUsed: 2})
+	p.finish("failed", 2)
+	return p
+}
+
+func TestReadRun(t *testing.T) {
+	d := newRun(t)
+	p := eventful(t, d, "s01")
+	tables := d.mustRead(t)
+	e := tables.Episodes[0]
+	if *e.TurnsPassed != 2 || e.Validity != "valid" || *e.EndReason != "failed" || *e.ModelReturned != "weak-1, weak-2" {
+		t.Errorf("episode: %+v", e)
+	}
+	// Counted: turn 0; turn 1's replaced try, process retry and retry; turn 2's two attempts. The
+	// retry of turn 1 counts what its gateway saw.
+	if *e.Input != 100+100+100+1000+100+100 || *e.Output != 10*5+99 || *e.CostUSD != 0.25*5+2 {
+		t.Errorf("tokens %d/%d, cost %v", *e.Input, *e.Output, *e.CostUSD)
+	}
+	if *e.WastedTokens != 8 || *e.WastedUSD != 0.5 {
+		t.Errorf("wasted %d, %v", *e.WastedTokens, *e.WastedUSD)
+	}
+	if *e.LOC != 42 || e.Sandbox != "none f00" || e.Seed != 1<<63+7 {
+		t.Errorf("loc %d, sandbox %q, seed %d", *e.LOC, e.Sandbox, e.Seed)
+	}
+	var attempts []string
+	for _, a := range tables.Attempts {
+		s := fmt.Sprintf("%d.", a.Turn)
+		if a.Attempt != nil {
+			s += fmt.Sprint(*a.Attempt)
+		} else {
+			s += fmt.Sprintf("(%d %s)", *a.VoidOf, *a.VoidReason)
+		}
+		s += " " + a.Kind
+		if a.Passed != nil {
+			s += fmt.Sprint(" ", *a.Passed)
+		}
+		attempts = append(attempts, s)
+	}
+	if diff := cmp.Diff([]string{"0.0 first true", "1.(0 rate_limit) first", "1.(0 process_retry) first false", "1.0 process_retry false",
+		"1.1 retry true", "2.0 first false", "2.1 retry false"}, attempts); diff != "" {
+		t.Errorf("attempts −want +got\n%s", diff)
+	}
+	retry := tables.Attempts[4]
+	if *retry.Input != 1000 || *retry.ReportedInput != 100 || *tables.Attempts[3].FeedbackBytes != 33 || *retry.EndedBy != "self" {
+		t.Errorf("retry: %+v", retry)
+	}
+	var checks []string
+	for _, c := range tables.Checks {
+		checks = append(checks, fmt.Sprintf("%d.%d %s", c.Turn, c.Attempt, c.Check))
+	}
+	if diff := cmp.Diff([]string{"1.0 k0.below", "1.0 k1.below", "2.0 k0.below", "2.0 k1.below", "2.1 k9"}, checks); diff != "" {
+		t.Errorf("checks −want +got\n%s", diff)
+	}
+	turn := tables.Turns[1]
+	if *turn.ChangeText != "change 1" || !slices.Equal(turn.ClausesAdded, []string{"c1", "c2"}) || len(turn.ClausesChanged) != 0 || *turn.AttemptsUsed != 2 {
+		t.Errorf("turn: %+v", turn)
+	}
+	// Every row points at its line.
+	raw := readFile(t, filepath.Join(d.Root, filepath.FromSlash(turn.File)))
+	if line := string(raw[turn.Offset : turn.Offset+turn.Length]); !strings.Contains(line, `"type":"turn.start"`) || !strings.HasSuffix(line, "\n") {
+		t.Errorf("the turn's place holds %q", line)
+	}
+	if e.Episode != p.id || e.File != "episodes/"+p.id+"/journal.jsonl" {
+		t.Errorf("episode %s in %s", e.Episode, e.File)
+	}
+	if f := e.Factors(); f["session"] != "fresh" || f["model"] != "m" || f["retries"] != "1" {
+		t.Errorf("factors %v", f)
+	}
+}
+
+// TestDigestIgnoresAccidents plays the same episode calmly and with interruptions.
+func TestDigestIgnoresAccidents(t *testing.T) {
+	calmRun, roughRun := newRun(t), newRun(t)
+	one := func(d *RunDir, rough bool) {
+		p := play(t, d, EpisodeStart{Scenario: ScenarioRef{ID: "s01"}, TurnsMax: 1, Mode: modeFailStop, Sandbox: SandboxUsed{Kind: map[bool]string{true: "none", false: "bubblewrap"}[rough]}})
+		p.begin(0)
+		if rough {
+			p.add(TypeAttemptStart, AttemptStart{Kind: "first"})
+			p.restart()
+			p.add(TypeVoid, Void{Reason: "host", Evidence: "stint ended"})
+		}
+		p.work("first")
+		if rough {
+			p.fails(1)
+			p.restart()
+		}
+		p.fails(2)
+		text := "read tcp 127.0.0.1:4711->127.0.0.1:80: connection reset by peer"
+		if rough {
+			text = "read tcp 127.0.0.1:1234->127.0.0.1:81: connection reset by peer"
+		}
+		p.add(TypeCheckFail, CheckFail{Check: "k7", Status: "error", Actual: text})
+		p.add(TypeGradeEnd, GradeEnd{Passed: ptr(false), Reason: "checks", GradeS: map[bool]float64{true: 2, false: 1}[rough]})
+		p.add(TypeTurnEnd, TurnEnd{AttemptsUsed: 1})
+		p.finish("failed", 0)
+	}
+	one(calmRun, false)
+	one(roughRun, true)
+	calm, rough := calmRun.mustRead(t), roughRun.mustRead(t)
+	if diff := cmp.Diff(Digest(calm), Digest(rough)); diff != "" {
+		t.Errorf("the digests differ:\n%s", diff)
+	}
+	if len(rough.Attempts) != 2 {
+		t.Errorf("%d attempts, want the void one too", len(rough.Attempts))
+	}
+	// Each table's digest sees a change of a column it covers, and of that table alone.
+	for name, change := range map[string]func(*Tables){
+		"episodes": func(t *Tables) { t.Episodes[0].TurnsPassed = ptr(7) },
+		"turns":    func(t *Tables) { t.Turns[0].ClausesAdded = []string{"c1c2"} },
+		"attempts": func(t *Tables) { t.Attempts[0].Files = nil },
+		"checks":   func(t *Tables) { t.Checks[0].Actual = "202" },
+	} {
+		changed := calm.clone()
+		change(&changed)
+		for table, sum := range Digest(&changed) {
+			if same := sum == Digest(calm)[table]; same == (table == name) {
+				t.Errorf("after a change of %s the digest of %s is the same: %v", name, table, same)
+			}
+		}
+	}
+}
+
+func TestDigestIsStable(t *testing.T) {
+	d := newRun(t)
+	eventful(t, d, "s01")
+	// Written down once: a change means that digests of earlier runs can no longer be compared.
+	got := Digest(d.mustRead(t))
+	golden := filepath.Join("testdata", "digest.json")
+	text, err := json.MarshalIndent(got, "", "  ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv("UPDATE") != "" {
+		if err := os.WriteFile(golden, append(text, '\n'), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(strings.TrimSpace(string(readFile(t, golden))), string(text)); diff != "" {
+		t.Errorf("−want +got\n%s", diff)
+	}
+}
+
+func TestReadRunProblems(t *testing.T) {
+	d := newRun(t)
+	good := eventful(t, d, "s01")
+	torn := eventful(t, d, "s02")
+	damaged := eventful(t, d, "s03")
+	write := func(id string, edit func([]byte) []byte) {
+		path := filepath.Join(d.EpisodeDir(id), JournalName)
+		if err := os.WriteFile(path, edit(readFile(t, path)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(torn.id, func(b []byte) []byte { return b[:len(b)-5] })
+	write(damaged.id, func(b []byte) []byte {
+		return []byte(strings.Replace(string(b), `"type":"turn.end","data":{"passed":true`, `"type":"turn.end","data":{"passed":TRUE`, 1))
+	})
+	if err := os.MkdirAll(d.EpisodeDir("0123456789ab"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(d.EpisodeDir(good.id), d.EpisodeDir("ffffffffffff")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(d.EpisodeDir(good.id), "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	calls := 0
+	tables, problems, err := ReadRun(d, func(done, total int) { calls++ })
+	if err != nil || calls != 4 {
+		t.Fatal(calls, err)
+	}
+	state := map[string]string{}
+	for _, e := range tables.Episodes {
+		state[e.Scenario] = e.Validity
+	}
+	if diff := cmp.Diff(map[string]string{"s01": "valid", "s02": "incomplete", "s03": "incomplete"}, state); diff != "" {
+		t.Error(diff)
+	}
+	var all []string
+	for _, p := range problems {
+		all = append(all, p.String())
+	}
+	text := strings.Join(all, "\n")
+	for _, want := range []string{"torn tail", torn.id, damaged.id + "/journal.jsonl:", "the line is not a record", "no journal yet", "change text"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("no problem says %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestStoppedEpisodeTriedAgain(t *testing.T) {
+	d := newRun(t)
+	p := play(t, d, EpisodeStart{Scenario: ScenarioRef{ID: "s01"}, TurnsMax: 2, Mode: modeFailStop, Retries: 1})
+	p.begin(0)
+	p.work("first")
+	p.grade(false)
+	p.add(TypeFeedbackSent, FeedbackSent{})
+	p.try = 1
+	p.add(TypeAttemptStart, AttemptStart{Kind: "retry"})
+	p.add(TypeVoid, Void{Reason: "provider_error"})
+	p.finish("provider", 0)
+	if e := d.mustRead(t).Episodes[0]; e.Validity != "stopped" || *e.TurnsPassed != 0 || e.Status() != StatusStopped || e.WastedTokens != nil {
+		t.Errorf("%+v", e)
+	}
+	p.open()
+	p.resume()
+	p.begin(0)
+	p.try = 1
+	p.work("retry")
+	p.grade(true)
+	p.add(TypeTurnEnd, TurnEnd{Passed: true, AttemptsUsed: 2})
+	if tables := d.mustRead(t); tables.Episodes[0].Validity != "incomplete" || len(tables.Turns) != 1 || len(tables.Attempts) != 3 {
+		t.Errorf("%+v", tables)
+	}
+}
+
+func TestOpenRunDir(t *testing.T) {
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	mustWrite(t, file, "", 0o644)
+	for _, root := range []string{dir, file, filepath.Join(dir, "none")} {
+		_, err := OpenRunDir(root)
+		if err == nil || !strings.Contains(err.Error(), root+" is no run directory (no study.yaml, no episodes/)") {
+			t.Errorf("%s: %v", root, err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "episodes"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	d, err := OpenRunDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if ids, err := d.Episodes(); err != nil || len(ids) != 0 {
+		t.Error(ids, err)
+	}
+}
+
+func TestEpisodeID(t *testing.T) {
+	// Python: hashlib.sha256(b"demo\0m+h/none/r0\x009f2c\x001").hexdigest()[:12]
+	if got := EpisodeID("demo", "m+h/none/r0", "9f2c", 1); got != "cc6d960225b5" {
+		t.Errorf("id %s", got)
+	}
+}
+
+func BenchmarkReadRun(b *testing.B) {
+	d := newRun(b)
+	for i := range 8 {
+		eventful(b, d, fmt.Sprintf("s%02d", i))
+	}
+	var size int64
+	for _, id := range must(d.Episodes()) {
+		size += int64(len(readFile(b, filepath.Join(d.EpisodeDir(id), JournalName))))
+	}
+	b.SetBytes(size)
+	for b.Loop() {
+		if _, _, err := ReadRun(d, nil); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
