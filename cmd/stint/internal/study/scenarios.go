@@ -8,14 +8,16 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 	"github.com/stint-bench/stint/logs"
@@ -24,9 +26,12 @@ import (
 // scenarioSchema names the format of scenarios/sNN.json.
 const scenarioSchema = "stint.scenario/1"
 
-// versions are those of the generators that make a scenario's content.
-func versions() map[string]string {
-	return map[string]string{"scenario": scenario.Version, "oracle": oracle.Version, "suite": suite.Version}
+// versions are those of the generators that make a scenario's content, and what the caller adds about parts
+// that this package does not see.
+func versions(further map[string]string) map[string]string {
+	v := map[string]string{"scenario": scenario.Version, "suite": suite.Version}
+	maps.Copy(v, further)
+	return v
 }
 
 // scenarioFile is scenarios/sNN.json: what was asked, small enough to keep, exact enough to make it again.
@@ -83,7 +88,7 @@ func (s *Study) generate(ctx context.Context, i int) (*material, *scenarioFile, 
 	m := &material{name: name, byWay: map[string]*scenario.Scenario{canonicalDelivery: sc}}
 	f := &scenarioFile{
 		Schema: scenarioSchema, Name: name, Seed: seed, Changes: s.Scenarios.Changes,
-		Schedule: s.Scenarios.Schedule, Sampler: s.Scenarios.Sampler, Versions: versions(),
+		Schedule: s.Scenarios.Schedule, Sampler: s.Scenarios.Sampler,
 	}
 	for turn, step := range sc.Steps {
 		if err := ctx.Err(); err != nil {
@@ -151,15 +156,20 @@ func (e *ScenarioError) Hint() string {
 func (e *ScenarioError) ExitCode() int { return 2 }
 
 func versionText(v map[string]string) string {
-	return fmt.Sprintf("scenario %s, oracle %s, suite %s", v["scenario"], v["oracle"], v["suite"])
+	parts := make([]string, 0, len(v))
+	for _, k := range slices.Sorted(maps.Keys(v)) {
+		parts = append(parts, k+" "+v[k])
+	}
+	return strings.Join(parts, ", ")
 }
 
 // library hands out the scenarios of a study. It makes each when it is first asked for, holds it against the
 // file in the run directory or writes that file, and keeps it while it is in use and there is room.
 type library struct {
-	study *Study
-	dir   *logs.RunDir
-	files []*scenarioFile // by scenario; nil = not recorded yet
+	study    *Study
+	dir      *logs.RunDir
+	versions map[string]string // of the generators
+	files    []*scenarioFile   // by scenario; nil = not recorded yet
 
 	mu    sync.Mutex
 	shelf map[int]*shelved
@@ -179,8 +189,8 @@ type shelved struct {
 const shelfBytes = 256 << 20
 
 // openLibrary reads the scenario files that the run directory has.
-func openLibrary(s *Study, d *logs.RunDir) (*library, error) {
-	l := &library{study: s, dir: d, files: make([]*scenarioFile, s.Scenarios.Count), shelf: map[int]*shelved{}}
+func openLibrary(s *Study, d *logs.RunDir, further map[string]string) (*library, error) {
+	l := &library{study: s, dir: d, versions: versions(further), files: make([]*scenarioFile, s.Scenarios.Count), shelf: map[int]*shelved{}}
 	for i := range l.files {
 		f, err := l.readFile(i)
 		if err != nil {
@@ -322,6 +332,7 @@ func (l *library) make(ctx context.Context, i int) (*material, error) {
 	if err != nil {
 		return nil, err
 	}
+	f.Versions = l.versions
 	l.mu.Lock()
 	recorded := l.files[i]
 	l.mu.Unlock()

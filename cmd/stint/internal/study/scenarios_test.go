@@ -8,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 	"github.com/stint-bench/stint/logs"
 )
 
 // libraryOf opens the library of a study in an empty directory.
 func libraryOf(t *testing.T, text, dir string) *library {
 	t.Helper()
-	l, err := openLibrary(mustParse(t, text), &logs.RunDir{Root: dir})
+	l, err := openLibrary(mustParse(t, text), &logs.RunDir{Root: dir}, map[string]string{"oracle": "1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestScenarioMismatch(t *testing.T) {
 	if !errors.As(err, &mismatch) {
 		t.Fatalf("error %v, want a *ScenarioError", err)
 	}
-	for _, want := range []string{path, "000000000000", real[:12], "suite 0", "suite " + versions()["suite"]} {
+	for _, want := range []string{path, "000000000000", real[:12], "suite 0", "suite " + suite.Version} {
 		if !strings.Contains(mismatch.Error(), want) {
 			t.Errorf("%q does not say %q", mismatch.Error(), want)
 		}
@@ -141,7 +142,7 @@ func BenchmarkGenerate(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		l, err := openLibrary(s, &logs.RunDir{Root: b.TempDir()})
+		l, err := openLibrary(s, &logs.RunDir{Root: b.TempDir()}, nil)
 		if err != nil {
 			b.Fatal(err)
 		}
