@@ -31,13 +31,15 @@ type env struct {
 	Stderr io.Writer
 	Getenv func(string) string
 	Now    func() time.Time
-	Args   []string // the arguments without the program's name
-	Self   string   // how the user started stint: what to type before a verb
-	Stint  string   // path of this executable, for the processes stint starts itself
+	Self   string // how the user started stint: what to type before a verb
+	Stint  string // path of this executable, for the processes stint starts itself
 
 	Quiet   bool
 	Verbose bool
 	NoColor bool
+
+	// testOnlyAfterAppend is called after every journal record; tests end the process in it.
+	testOnlyAfterAppend func(seq int64)
 }
 
 // say writes one line of progress or complaint to stderr.

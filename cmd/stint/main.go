@@ -51,13 +51,18 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	if err != nil {
 		exe = os.Args[0]
 	}
-	e := &env{Stdin: stdin, Stdout: stdout, Stderr: stderr, Getenv: os.Getenv, Now: time.Now, Args: args, Self: selfName(exe), Stint: exe}
+	e := &env{Stdin: stdin, Stdout: stdout, Stderr: stderr, Getenv: os.Getenv, Now: time.Now, Self: selfName(exe), Stint: exe}
+	return e.execute(ctx, args)
+}
+
+// execute runs one command line and returns its exit code.
+func (e *env) execute(ctx context.Context, args []string) int {
 	root := newRootCmd(e)
 	root.SetArgs(args)
-	root.SetIn(stdin)
-	root.SetOut(stdout)
-	root.SetErr(stderr)
-	err = root.ExecuteContext(ctx)
+	root.SetIn(e.Stdin)
+	root.SetOut(e.Stdout)
+	root.SetErr(e.Stderr)
+	err := root.ExecuteContext(ctx)
 	if err != nil {
 		e.complain(err)
 	}

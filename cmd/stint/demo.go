@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/study"
+)
+
+func newDemoCmd(e *env) *cobra.Command {
+	var dir string
+	var seed uint64
+	cmd := &cobra.Command{
+		Use:   "demo",
+		Short: "A whole study with simulated agents, offline, to a report",
+		Long: `demo runs a study of four configurations of a simulated agent on eight scenarios (a
+build and twelve changes each) as real episodes: servers are started, tested over HTTP,
+given feedback and repaired. Then it ingests, compares and reports. It is nothing but
+run, ingest, compare and report in this order; run again it does nothing.`,
+		Example: "  " + e.Self + " demo\n  " + e.Self + " demo --seed 7 -o runs/seven",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return demo(cmd.Context(), e, dir, seed)
+		},
+	}
+	cmd.Flags().StringVarP(&dir, "out", "o", filepath.Join("runs", "demo"), "run directory")
+	cmd.Flags().Uint64Var(&seed, "seed", 1, "seed of scenarios and agents; the same seed gives the same digests")
+	return cmd
+}
+
+func demo(ctx context.Context, e *env, dir string, seed uint64) error {
+	s, err := study.Parse("the demo's study", study.DemoStudy(seed))
+	if err != nil {
+		return err
+	}
+	again := "demo"
+	if dir != filepath.Join("runs", "demo") {
+		again += " -o " + shellQuote(dir)
+	}
+	if seed != 1 {
+		again += fmt.Sprintf(" --seed %d", seed)
+	}
+	if !e.Quiet {
+		e.say("a study of simulated agents: %d configurations × %d scenarios × build + %d changes, into %s",
+			len(s.Configs), s.Scenarios.Count, s.Scenarios.Changes, clean(dir))
+	}
+	sum, err := runStudy(ctx, e, s, dir, runFlags{dir: dir, again: again, quiet: true})
+	if err != nil {
+		return err
+	}
+	start := e.Now()
+	q := *e
+	q.Quiet = true // what the steps would suggest next, demo says at its end
+	if !sum.NothingToDo || !exists(filepath.Join(dir, "tables")) || !exists(filepath.Join(dir, "report")) {
+		var discard env = q
+		discard.Stdout = devNull{}
+		if err := ingest(&discard, dir, "", false); err != nil {
+			return err
+		}
+		if err := writeReport(&discard, dir, "", ""); err != nil {
+			return err
+		}
+	}
+	if err := compareRun(&q, dir); err != nil {
+		return err
+	}
+	analysed := e.Now().Sub(start)
+	if e.Quiet {
+		return nil
+	}
+	if !sum.NothingToDo {
+		e.say("took %s: generate %s, run %s, analyse %s", seconds(sum.Generated+sum.Ran+analysed),
+			seconds(sum.Generated), seconds(sum.Ran), seconds(analysed))
+	}
+	e.say("report: %s", clean(filepath.Join(dir, "report", "report.md")))
+	e.next("ls %s", shellQuote(dir))
+	e.next("compare %s --json", shellQuote(dir))
+	e.next("init study.yaml   # a study of your own")
+	return nil
+}
+
+func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
+
+func exists(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// devNull swallows what a step prints inside demo.
+type devNull struct{}
+
+func (devNull) Write(b []byte) (int, error) { return len(b), nil }

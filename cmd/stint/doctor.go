@@ -1,0 +1,137 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
+	"github.com/stint-bench/stint/cmd/stint/internal/study"
+	"github.com/stint-bench/stint/logs"
+)
+
+func newDoctorCmd(e *env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "doctor",
+		Short: "What this machine can and cannot do, each with the way out",
+		Long: `doctor looks at what stint needs on this machine and then runs the perfect agent
+(harness: reference) through the real sandbox and grader: if that passes, a failure in a
+study is the agent's. Without bubblewrap the reference runs without a sandbox, and doctor
+says so.`,
+		Example: "  " + e.Self + " doctor",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return doctor(cmd.Context(), e, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// examined is one line of doctor.
+type examined struct {
+	What   string `json:"what"`
+	OK     bool   `json:"ok"`
+	Detail string `json:"detail"`
+	Hint   string `json:"hint,omitempty"`
+}
+
+func doctor(ctx context.Context, e *env, asJSON bool) error {
+	var list []examined
+	for _, f := range sandbox.Probe(ctx) {
+		list = append(list, examined{f.Name, f.OK, f.Detail, f.Hint})
+	}
+	list = append(list, examineReference(ctx, e))
+	if asJSON {
+		enc := json.NewEncoder(e.Stdout)
+		enc.SetIndent("", "  ")
+		if err := enc.Encode(list); err != nil {
+			return err
+		}
+	} else {
+		wide := 0
+		for _, x := range list {
+			wide = max(wide, len(x.What))
+		}
+		for _, x := range list {
+			word := "ok"
+			if !x.OK {
+				word = "no"
+			}
+			fmt.Fprintf(e.Stdout, "%-*s  %s  %s\n", wide, x.What, word, clean(x.Detail))
+			if x.Hint != "" {
+				for line := range strings.Lines(x.Hint) {
+					fmt.Fprintf(e.Stdout, "%-*s      → %s\n", wide, "", clean(strings.TrimRight(line, "\n")))
+				}
+			}
+		}
+	}
+	if last := list[len(list)-1]; !last.OK {
+		return fmt.Errorf("the reference does not pass on this machine: %s", last.Detail)
+	}
+	e.next("demo")
+	return nil
+}
+
+const referenceStudy = `version: 1
+name: doctor
+seed: 1
+scenarios: {count: 1, changes: 2}
+configs:
+  - {harness: reference}
+`
+
+// examineReference runs the perfect agent through the sandbox that auto chooses and through the grader.
+func examineReference(ctx context.Context, e *env) examined {
+	x := examined{What: "reference"}
+	dir, err := os.MkdirTemp("", "stint-doctor-")
+	if err != nil {
+		x.Detail = err.Error()
+		return x
+	}
+	defer os.RemoveAll(dir)
+	run := filepath.Join(dir, "run")
+	s, err := study.Parse("doctor's study", []byte(referenceStudy))
+	if err == nil {
+		start := e.Now()
+		_, err = s.Run(ctx, study.RunOptions{Dir: run, Now: e.Now, Getenv: e.Getenv, Stint: e.Stint, Stderr: e.Stderr})
+		x.Detail = fmt.Sprintf("passed 3 of 3 turns in %s", e.Now().Sub(start).Round(10*time.Millisecond))
+	}
+	if err == nil {
+		err = checkReference(run, &x)
+	}
+	if err != nil {
+		x.Detail = err.Error()
+		return x
+	}
+	return x
+}
+
+// checkReference reads from the journal how the reference did and where it ran.
+func checkReference(run string, x *examined) error {
+	d, err := logs.OpenRunDir(run)
+	if err != nil {
+		return err
+	}
+	t, _, err := logs.ReadRun(d, nil)
+	if err != nil {
+		return err
+	}
+	if len(t.Episodes) != 1 || t.Episodes[0].TurnsPassed == nil {
+		return fmt.Errorf("the reference's episode did not end")
+	}
+	ep := t.Episodes[0]
+	if *ep.TurnsPassed != ep.TurnsMax {
+		return fmt.Errorf("the reference passed %d of %d turns; please report this with the output of stint doctor --json", *ep.TurnsPassed, ep.TurnsMax)
+	}
+	x.OK = true
+	x.Detail += ", sandbox " + ep.Sandbox
+	return nil
+}

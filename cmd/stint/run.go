@@ -1,0 +1,151 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/study"
+)
+
+func newRunCmd(e *env) *cobra.Command {
+	var f runFlags
+	cmd := &cobra.Command{
+		Use:   "run STUDY.yaml",
+		Short: "Plan, run or resume a study",
+		Long: `run carries out a study: configurations × scenarios × repeats, into a run directory
+(default runs/NAME). It prints the plan first; --dry-run stops there. The same command
+resumes what was interrupted, by Ctrl-C or by a crash, and does nothing if all is done.`,
+		Example: "  " + e.Self + " run study.yaml --dry-run\n  " + e.Self + " run study.yaml -o runs/first",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := study.Load(args[0])
+			if err != nil {
+				return err
+			}
+			f.again = "run " + shellQuote(args[0])
+			if f.dir != "" {
+				f.again += " -o " + shellQuote(f.dir)
+			}
+			dir := cmp.Or(f.dir, filepath.Join("runs", s.Name))
+			if _, err := runStudy(cmd.Context(), e, s, dir, f); err != nil {
+				return err
+			}
+			if !f.dryRun {
+				e.next("compare %s", shellQuote(dir))
+			}
+			return nil
+		},
+	}
+	fl := cmd.Flags()
+	fl.StringVarP(&f.dir, "out", "o", "", "run directory (default runs/NAME)")
+	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and stop")
+	fl.IntVar(&f.jobs, "jobs", 0, "episodes at once (default from the study, else from the machine)")
+	fl.StringVar(&f.only, "only", "", "only episodes that match `EXPR`, for example 'scenario:s01'")
+	fl.StringVar(&f.retry, "retry", "", "`stopped`: try stopped episodes again")
+	fl.Float64Var(&f.maxUSD, "max-usd", 0, "start no new attempt once the study has cost so much")
+	fl.IntVar(&f.maxChecks, "max-checks", 0, "grade with at most so many checks (simulated studies only)")
+	fl.StringVar(&f.grade, "grade", "", "`none`: grade without a sandbox (simulated studies only)")
+	return cmd
+}
+
+// runFlags are the choices of run; demo uses the same work with its own.
+type runFlags struct {
+	dir       string
+	dryRun    bool
+	jobs      int
+	only      string
+	retry     string
+	maxUSD    float64
+	maxChecks int
+	grade     string
+
+	again    string // what resumes this run: verb and arguments
+	quiet    bool   // no plan, no line per turn
+	lastLine bool   // the caller says what comes next
+}
+
+func (f *runFlags) check(e *env) error {
+	switch {
+	case f.retry != "" && f.retry != "stopped":
+		return inputErrorf("--retry stopped tries stopped episodes again", "--retry takes the word stopped, not %q", f.retry)
+	case f.grade != "" && f.grade != "none":
+		return inputErrorf("--grade none grades without a sandbox", "--grade takes the word none, not %q", f.grade)
+	case f.jobs < 0:
+		return inputErrorf("leave --jobs out for the default", "--jobs %d: a number of episodes is at least 1", f.jobs)
+	case f.maxUSD < 0:
+		return inputErrorf("leave --max-usd out for no limit", "--max-usd %g: money is not negative", f.maxUSD)
+	case f.maxChecks < 0:
+		return inputErrorf("leave --max-checks out for all checks", "--max-checks %d: a number of checks is at least 1", f.maxChecks)
+	}
+	return nil
+}
+
+// runStudy runs or resumes a study in dir with the display that fits stderr.
+func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlags) (*study.Summary, error) {
+	if err := f.check(e); err != nil {
+		return nil, err
+	}
+	if f.dryRun {
+		plan, err := s.Plan()
+		if err != nil {
+			return nil, err
+		}
+		plan.CheckKeys(s, e.Getenv)
+		plan.Print(e.Stdout)
+		e.next("%s", f.again)
+		return nil, nil
+	}
+	var p *progress
+	defer func() {
+		if p != nil {
+			p.finish()
+		}
+	}()
+	sum, err := s.Run(ctx, study.RunOptions{
+		Dir: dir, Jobs: f.jobs, Only: f.only, RetryStopped: f.retry == "stopped", MaxUSD: f.maxUSD,
+		MaxChecks: f.maxChecks, GradeNone: f.grade == "none",
+		Now: e.Now, Getenv: e.Getenv, Stint: e.Stint, Stderr: e.Stderr,
+		OnPlan: func(plan *study.Plan) {
+			if !f.quiet && !e.Quiet {
+				plan.Print(e.Stderr)
+			}
+		},
+		OnStart:  func(total, done int) { p = newProgress(e, total, done, !f.quiet) },
+		Progress: func(ev study.Event) { p.event(ev) },
+	})
+	if p != nil {
+		p.finish()
+		p = nil
+	}
+	resume := e.Self + " " + f.again
+	switch {
+	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return sum, &exitError{code: exitInterrupted, err: errors.New("interrupted; everything that was finished is recorded"), hint: "go on with: " + resume}
+	case err != nil:
+		return sum, err
+	case sum.NothingToDo:
+		e.say("%s is complete: nothing to do", clean(dir))
+	default:
+		e.say("%d episodes in %s (scenarios and suites %s, episodes %s)", sum.Episodes, clean(dir),
+			sum.Generated.Round(100*time.Millisecond), sum.Ran.Round(100*time.Millisecond))
+	}
+	if sum.Stopped > 0 || sum.Incomplete > 0 {
+		return sum, &exitError{code: exitIncomplete,
+			err:  fmt.Errorf("%d of %d episodes are stopped and %d not finished; comparisons treat them as lower bounds", sum.Stopped, sum.Episodes, sum.Incomplete),
+			hint: incompleteHint(sum, resume)}
+	}
+	return sum, nil
+}
+
+func incompleteHint(sum *study.Summary, resume string) string {
+	if sum.Incomplete > 0 {
+		return "go on with: " + resume
+	}
+	return "try the stopped ones again with: " + resume + " --retry stopped"
+}
