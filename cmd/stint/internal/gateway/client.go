@@ -135,6 +135,11 @@ func (c *Client) CreateChatCompletion(ctx context.Context, r openai.ChatCompleti
 	if call.tries == 0 && err != nil && ctx.Err() == nil {
 		return none, &SetupError{r.Model, err.Error(), "the client library refuses this request; change the model's settings in the study"}
 	}
+	if err != nil && !errors.As(err, new(*ProviderError)) && ctx.Err() == nil {
+		// JSON, but not the JSON of an answer: arguments that are no text, for example.
+		err = &ProviderError{Class: ClassProviderError, Status: http.StatusOK, Tries: call.tries, Message: "the answer does not decode: " + oneLine(err.Error()), Err: err}
+		c.opt.Recorder.Event("error", map[string]any{"class": ClassProviderError, "try": call.tries, "status": http.StatusOK, "message": err.Error()})
+	}
 	c.settle(call, err)
 	if err != nil && !errors.As(err, new(*ProviderError)) && ctx.Err() != nil {
 		return none, context.Cause(ctx)

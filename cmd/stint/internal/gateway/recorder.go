@@ -14,10 +14,11 @@ import (
 // Reader is the name under which the log of a Recorder is read again.
 const Reader = "stint-gateway"
 
-// The bounds of a record: one event's fields stay inline up to inlineMax and go to a blob above; a log over
-// logMax loses its middle, as every raw agent log does.
+// The bounds of a record: one event's fields stay inline up to inlineMax, go to a blob above and lose their
+// middle over eventMax; a log over logMax loses its middle, as every raw agent log does.
 const (
 	inlineMax = 256 << 10
+	eventMax  = 1 << 20
 	logMax    = 64 << 20
 )
 
@@ -64,9 +65,11 @@ func (r *Recorder) Event(kind string, fields any) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	text := r.redact(string(body))
-	if len(text) > inlineMax {
-		text = r.outline(text)
+	var text string
+	if len(body) > inlineMax {
+		text = r.outline(body)
+	} else {
+		text = r.redact(string(body))
 	}
 	var line bytes.Buffer
 	fmt.Fprintf(&line, `{"seq":%d,"time":%q,"kind":%q`, r.seq, r.now().UTC().Format("2006-01-02T15:04:05.000Z"), kind)
@@ -86,13 +89,21 @@ func (r *Recorder) redact(s string) string {
 	return logs.Redact(s)
 }
 
-// outline puts a large event aside and keeps where it is and how it begins.
-func (r *Recorder) outline(text string) string {
+// outline puts a large event aside and keeps where it is and how it begins. Over eventMax its middle is lost,
+// and the rest is no JSON any more.
+func (r *Recorder) outline(body []byte) string {
 	out := struct {
 		Blob    string `json:"blob,omitempty"`
 		Bytes   int    `json:"bytes"`
+		Left    int    `json:"bytes_left_out,omitempty"`
 		Preview string `json:"preview"`
-	}{Bytes: len(text), Preview: strings.ToValidUTF8(text[:2048], "")}
+	}{Bytes: len(body)}
+	if len(body) > eventMax {
+		out.Left = len(body) - eventMax
+		body = fmt.Appendf(bytes.Clone(body[:eventMax/2]), "\n[... %d bytes left out ...]\n%s", out.Left, body[len(body)-eventMax/2:])
+	}
+	text := r.redact(strings.ToValidUTF8(string(body), "\uFFFD"))
+	out.Preview = strings.ToValidUTF8(text[:2048], "")
 	if r.blobs != nil {
 		if sha, err := r.blobs.Put([]byte(text)); err == nil { // a full disk shows when the log itself is stored
 			out.Blob = sha

@@ -349,3 +349,6 @@ func lastLine(b []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(b)), "\n")
 	return strings.TrimSpace(lines[len(lines)-1])
 }
+
+// Limits are the limits of every command, defaults filled in.
+func (s *Sandbox) Limits() Limits { return s.opt.Limits }
