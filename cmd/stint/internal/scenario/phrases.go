@@ -204,7 +204,7 @@ func (s *Schema) onDeletePhrase(e *Entity, f *Field) (title, text string) {
 		text = fmt.Sprintf("When %s is deleted, directly or through another deletion, %s are deleted as well, and the rules for deleting %s apply to them in turn.",
 			article(target), whose, human(e.Plural))
 	case Restrict:
-		text = fmt.Sprintf("%s can not be deleted while %s refers to it through %s. A `DELETE` that would delete such a %s, directly or through another deletion, answers 409 with "+
+		text = fmt.Sprintf("%s cannot be deleted while %s refers to it through %s. A `DELETE` that would delete such a %s, directly or through another deletion, answers 409 with "+
 			"code `restricted` and field null, and nothing at all is changed.", capital(article(target)), article(human(e.Name)), code(f.Name), target)
 	case SetNull:
 		text = fmt.Sprintf("When %s is deleted, directly or through another deletion, %s of %s becomes null.", article(target), code(f.Name), whose)

@@ -42,7 +42,7 @@ func (s *Schema) spec() string {
 const toolchainMark = "## Running the service\n\n"
 
 const startContract = toolchainMark +
-	"- The folder of this file holds everything. An executable file `start.sh` in it starts the service: `./start.sh` stays in the foreground as long as the service runs.\n" +
+	"- The folder of this file holds everything. An executable file `start.sh` in it starts the service: `./start.sh` is run in this folder and stays in the foreground as long as the service runs.\n" +
 	"- If there is an executable file `build.sh`, it is run once before the service is started, in the same folder, for at most 300 seconds. It is not required.\n" +
 	"- The environment variable `PORT` holds the TCP port. The service listens on 127.0.0.1 at this port, without TLS, and is ready within 20 seconds.\n" +
 	"- The environment variable `DATA_DIR` holds the path of an existing folder for data files. Data lives in memory or in this folder and nowhere else: a service that is started with " +

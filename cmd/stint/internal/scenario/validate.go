@@ -151,7 +151,7 @@ func (f *Field) validate() error {
 	}
 	if f.Unique {
 		if f.Type != String && f.Type != Integer {
-			return fmt.Errorf("type %s can not be unique", f.Type)
+			return fmt.Errorf("type %s cannot be unique", f.Type)
 		}
 		if f.Min != nil && f.Max != nil && *f.Max-*f.Min+1 < minUniqueValues {
 			return fmt.Errorf("unique with fewer than %d possible values", minUniqueValues)

@@ -1,0 +1,399 @@
+package oracle
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
+)
+
+// This file judges the interpreter by a second, naive reading of the contract: it works on the JSON that
+// the interpreter returns, with float64 numbers and the calendar of package time, and shares no code with it.
+
+type object = map[string]any
+
+// dump is everything that a client can see: the rows of every collection.
+type dump map[string][]object
+
+func dumpOf(t *testing.T, s *scenario.Schema, i *Interp) (dump, string) {
+	t.Helper()
+	d := make(dump)
+	var text bytes.Buffer
+	for _, e := range s.Entities {
+		res := i.Handle(Request{Method: "GET", Path: "/" + e.Plural})
+		b, err := json.Marshal(res.Body)
+		if err != nil || res.Status != 200 {
+			t.Fatalf("GET /%s: %d, %v", e.Plural, res.Status, err)
+		}
+		text.Write(b)
+		var envelope map[string]json.RawMessage
+		var rows []object
+		var total int
+		for key, into := range map[string]any{s.Conventions.ItemsKey: &rows, s.Conventions.TotalKey: &total} {
+			if err := json.Unmarshal(b, &envelope); err != nil {
+				t.Fatal(err)
+			}
+			if err := json.Unmarshal(envelope[key], into); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if len(envelope) != 2 || total != len(rows) {
+			t.Errorf("GET /%s: %d keys, total %d of %d", e.Plural, len(envelope), total, len(rows))
+		}
+		d[e.UID] = rows
+	}
+	return d, text.String()
+}
+
+// violations returns the code words of the rules that one value breaks by itself.
+func violations(f *scenario.Field, v any) []string {
+	if v == nil {
+		if f.Nullable {
+			return nil
+		}
+		return []string{"null"}
+	}
+	x, isNumber := v.(float64)
+	s, isString := v.(string)
+	_, isBool := v.(bool)
+	low, high := math.Inf(-1), math.Inf(1)
+	if f.Min != nil {
+		low = float64(*f.Min)
+	}
+	if f.Max != nil {
+		high = float64(*f.Max)
+	}
+	outside := func(x float64) []string {
+		if x < low || x > high {
+			return []string{"range"}
+		}
+		return nil
+	}
+	switch f.Type {
+	case scenario.Boolean:
+		if isBool {
+			return nil
+		}
+	case scenario.Integer:
+		if isNumber && x == math.Trunc(x) {
+			return outside(x)
+		}
+	case scenario.Ref:
+		if isNumber && x == math.Trunc(x) {
+			return nil
+		}
+	case scenario.Decimal:
+		if isNumber {
+			return outside(math.Round(x * 100))
+		}
+	case scenario.Date:
+		if day, err := time.Parse("2006-01-02", s); isString && err == nil {
+			return outside(day.Sub(time.Date(1970, 1, 1, 0, 0, 0, 0, time.UTC)).Hours() / 24)
+		}
+	case scenario.Enum:
+		if isString {
+			if slices.Contains(f.Values, s) {
+				return nil
+			}
+			return []string{"enum"}
+		}
+	case scenario.String:
+		if isString {
+			if n := utf8.RuneCountInString(s); f.MinLen != nil && n < *f.MinLen || f.MaxLen != nil && n > *f.MaxLen {
+				return []string{"length"}
+			}
+			return nil
+		}
+	}
+	return []string{"type"}
+}
+
+// judge returns every error that a POST, PUT or PATCH may be answered with, as "status code field"; none
+// means that it must succeed.
+func judge(s *scenario.Schema, e *scenario.Entity, d dump, method string, own float64, in object) map[string]bool {
+	allowed := make(map[string]bool)
+	for n := range e.Fields {
+		f := &e.Fields[n]
+		v, sent := in[f.Name]
+		if !sent {
+			if f.Required && method != "PATCH" {
+				allowed["400 required "+f.Name] = true
+			}
+			continue
+		}
+		bad := violations(f, v)
+		for _, code := range bad {
+			allowed["400 "+code+" "+f.Name] = true
+		}
+		if v == nil || len(bad) > 0 {
+			continue
+		}
+		if f.Type == scenario.Ref && !slices.ContainsFunc(d[f.Target], func(o object) bool { return o["id"] == v }) {
+			allowed["400 reference "+f.Name] = true
+		}
+		if f.Unique && slices.ContainsFunc(d[e.UID], func(o object) bool { return o[f.Name] == v && o["id"] != own }) {
+			allowed["409 unique "+f.Name] = true
+		}
+	}
+	return allowed
+}
+
+// deletion computes what a DELETE must lead to: nil if it is restricted.
+func deletion(s *scenario.Schema, d dump, uid string, id float64) dump {
+	type key struct {
+		uid string
+		id  float64
+	}
+	gone := map[key]bool{{uid, id}: true}
+	for grew := true; grew; {
+		grew = false
+		for _, e := range s.Entities {
+			for _, f := range e.Fields {
+				for _, o := range d[e.UID] {
+					ref, _ := o[f.Name].(float64)
+					if f.Type != scenario.Ref || o[f.Name] == nil || !gone[key{f.Target, ref}] {
+						continue
+					}
+					if f.OnDelete == scenario.Restrict {
+						return nil
+					}
+					if k := (key{e.UID, o["id"].(float64)}); f.OnDelete == scenario.Cascade && !gone[k] {
+						gone[k], grew = true, true
+					}
+				}
+			}
+		}
+	}
+	after := make(dump)
+	for _, e := range s.Entities {
+		after[e.UID] = []object{}
+		for _, o := range d[e.UID] {
+			if gone[key{e.UID, o["id"].(float64)}] {
+				continue
+			}
+			c := make(object)
+			for k, v := range o {
+				c[k] = v
+			}
+			for _, f := range e.Fields {
+				if ref, ok := o[f.Name].(float64); ok && f.Type == scenario.Ref && gone[key{f.Target, ref}] {
+					c[f.Name] = nil
+				}
+			}
+			after[e.UID] = append(after[e.UID], c)
+		}
+	}
+	return after
+}
+
+// TestNaiveReadingAgrees sends random requests and compares every answer and every state with the naive reading.
+func TestNaiveReadingAgrees(t *testing.T) {
+	refused, accepted := 0, 0
+	for seed := uint64(1); seed <= 6; seed++ {
+		sc, err := scenario.Generate(scenario.Options{Seed: seed, Changes: 12})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s := sc.Steps[12].Schema
+		j := &judgement{t: t, s: s, i: New(s)}
+		g := &storm{s: s, r: rand.New(rand.NewPCG(seed, 5))}
+		j.state, j.text = dumpOf(t, s, j.i)
+		for n := range 300 {
+			if n%60 == 0 {
+				j.i.Reset()
+				j.state, j.text = dumpOf(t, s, j.i)
+			}
+			j.step(g.next())
+		}
+		refused, accepted = refused+j.refused, accepted+j.accepted
+	}
+	if refused < 80 || accepted < 200 {
+		t.Errorf("%d refused and %d accepted writes; the storm is too one-sided", refused, accepted)
+	}
+}
+
+type judgement struct {
+	t                 *testing.T
+	s                 *scenario.Schema
+	i                 *Interp
+	state             dump
+	text              string
+	refused, accepted int
+}
+
+func (j *judgement) step(r Request) {
+	j.t.Helper()
+	res := j.i.Handle(r)
+	out, err := json.Marshal(res.Body)
+	if err != nil {
+		j.t.Fatal(err)
+	}
+	before := j.state
+	beforeText := j.text
+	j.state, j.text = dumpOf(j.t, j.s, j.i)
+	fail := func(format string, args ...any) {
+		j.t.Helper()
+		j.t.Errorf("%s %s %s → %d %s: %s", r.Method, r.Path, r.Body, res.Status, out, fmt.Sprintf(format, args...))
+	}
+	if (r.Method == "GET" || res.Status >= 400) && j.text != beforeText {
+		fail("changed rows, from\n%s\nto\n%s", beforeText, j.text)
+	}
+	var name string
+	if _, err := fmt.Sscanf(r.Path, "/analytics/%s", &name); err == nil {
+		j.figure(name, out, fail)
+		return
+	}
+	e, id := j.target(r.Path)
+	if r.Method == "GET" && id == 0 {
+		return // dumpOf has looked at it
+	}
+	at := slices.IndexFunc(before[e.UID], func(o object) bool { return o["id"] == id })
+	if id != 0 && at < 0 {
+		if string(out) != `{"error":{"code":"not_found","field":null}}` || res.Status != 404 {
+			fail("the id is unknown")
+		}
+		return
+	}
+	switch r.Method {
+	case "GET":
+		if want, _ := json.Marshal(before[e.UID][at]); res.Status != 200 || !sameJSON(out, want) {
+			fail("the list shows %s", want)
+		}
+	case "DELETE":
+		j.deleted(before, e, id, res, fail)
+	default:
+		j.written(before, e, at, r, res, out, fail)
+	}
+}
+
+func (j *judgement) deleted(before dump, e *scenario.Entity, id float64, res Response, fail func(string, ...any)) {
+	want := deletion(j.s, before, e.UID, id)
+	if want == nil {
+		if res.Status != 409 {
+			fail("a reference restricts it")
+		}
+		return
+	}
+	a, _ := json.Marshal(want)
+	b, _ := json.Marshal(j.state)
+	if res.Status != 204 || res.Body != nil || !sameJSON(a, b) {
+		fail("should leave\n%s\nnot\n%s", a, b)
+	}
+}
+
+func (j *judgement) written(before dump, e *scenario.Entity, at int, r Request, res Response, out []byte, fail func(string, ...any)) {
+	var in object
+	if err := json.Unmarshal(r.Body, &in); err != nil {
+		j.t.Fatal(err)
+	}
+	old, own := object{}, 0.0
+	if at >= 0 {
+		old = before[e.UID][at]
+		own = old["id"].(float64)
+	}
+	allowed := judge(j.s, e, before, r.Method, own, in)
+	if res.Status >= 400 {
+		j.refused++
+		var body struct {
+			Error struct{ Code, Field string }
+		}
+		if err := json.Unmarshal(out, &body); err != nil || !allowed[fmt.Sprintf("%d %s %s", res.Status, body.Error.Code, body.Error.Field)] {
+			fail("allowed refusals are %v", allowed)
+		}
+		return
+	}
+	j.accepted++
+	if len(allowed) > 0 {
+		fail("should be refused: %v", allowed)
+	}
+	want := object{"id": own}
+	if at < 0 {
+		last := 0.0
+		if rows := before[e.UID]; len(rows) > 0 {
+			last = rows[len(rows)-1]["id"].(float64)
+		}
+		var got object
+		if err := json.Unmarshal(out, &got); err != nil {
+			j.t.Fatal(err)
+		}
+		if id, _ := got["id"].(float64); id <= last {
+			fail("id %v after %v", id, last)
+		}
+		want["id"] = got["id"]
+	}
+	for n := range e.Fields {
+		f := &e.Fields[n]
+		v, sent := in[f.Name]
+		switch {
+		case sent:
+			want[f.Name] = v
+		case r.Method == "PATCH":
+			want[f.Name] = old[f.Name]
+		default:
+			want[f.Name] = f.JSON(f.Default)
+		}
+	}
+	b, _ := json.Marshal(want)
+	now := j.state[e.UID]
+	stored, _ := json.Marshal(now[len(now)-1])
+	if at >= 0 {
+		stored, _ = json.Marshal(now[at])
+	}
+	if wanted := map[bool]int{true: 201, false: 200}[at < 0]; res.Status != wanted || !sameJSON(out, b) || !sameJSON(stored, b) {
+		fail("should be %d %s; the list shows %s", wanted, b, stored)
+	}
+}
+
+func (j *judgement) target(path string) (*scenario.Entity, float64) {
+	for n := range j.s.Entities {
+		e := &j.s.Entities[n]
+		var id float64
+		if path == "/"+e.Plural {
+			return e, 0
+		}
+		if _, err := fmt.Sscanf(path, "/"+e.Plural+"/%g", &id); err == nil {
+			return e, id
+		}
+	}
+	j.t.Fatalf("path %s", path)
+	return nil, 0
+}
+
+func (j *judgement) figure(name string, out []byte, fail func(string, ...any)) {
+	n := slices.IndexFunc(j.s.Analytics, func(a scenario.Analytics) bool { return a.Name == name })
+	a := &j.s.Analytics[n]
+	_, measure := j.s.FieldByUID(a.Measure)
+	_, where := j.s.FieldByUID(a.Where)
+	want := 0.0
+	for _, o := range j.state[a.Entity] {
+		if where != nil && o[where.Name] != where.JSON(a.Equals) {
+			continue
+		}
+		if measure == nil {
+			want++
+		} else if x, ok := o[measure.Name].(float64); ok {
+			want += x
+		}
+	}
+	var got struct{ Value *float64 }
+	if err := json.Unmarshal(out, &got); err != nil || got.Value == nil || math.Abs(*got.Value-want) > 0.004 {
+		fail("should be %v", want)
+	}
+}
+
+func sameJSON(a, b []byte) bool {
+	var x, y any
+	if json.Unmarshal(a, &x) != nil || json.Unmarshal(b, &y) != nil {
+		return false
+	}
+	p, _ := json.Marshal(x)
+	q, _ := json.Marshal(y)
+	return bytes.Equal(p, q)
+}
