@@ -8,15 +8,17 @@ import (
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 )
 
-func TestFaults(t *testing.T) {
-	annOut := `{"badge":null,"email":"ann","id":1,"vip":true}`
-	notFound := refusalText("404", "not_found", "")
-	bad := func(code, field string) string { return refusalText("400", code, field) }
-	for _, c := range []struct {
-		kind, subject, param string
-		script               []string
-		want                 string
-	}{
+const annOut = `{"badge":null,"email":"ann","id":1,"vip":true}`
+
+// faultCase is a fault, a script and the wrong answer to its last request.
+type faultCase struct {
+	kind, subject, param string
+	script               []string
+	want                 string
+}
+
+func fieldFaults() []faultCase {
+	return []faultCase{
 		{Permissive, "e1.f1", "type", []string{`POST /customers {"email":5}`}, `201 {"badge":null,"email":5,"id":1,"vip":true}`},
 		{Permissive, "e1.f1", "length", []string{`POST /customers {"email":"a"}`}, `201 {"badge":null,"email":"a","id":1,"vip":true}`},
 		{Permissive, "e1.f1", "required", []string{`POST /customers {}`}, `201 {"badge":null,"email":null,"id":1,"vip":true}`},
@@ -38,6 +40,12 @@ func TestFaults(t *testing.T) {
 		{UniqueIgnored, "e1.f1", "update", []string{ann, `POST /customers {"email":"bob"}`, `PATCH /customers/2 {"email":"ann"}`}, `200 {"badge":null,"email":"ann","id":2,"vip":true}`},
 		{UniqueSelf, "e1.f1", "", []string{ann, `PATCH /customers/1 {"email":"ann"}`}, refusalText("409", "unique", "email")},
 		{UniqueSelf, "e1.f1", "", []string{ann, `PATCH /customers/1 {"vip":true}`}, `200 ` + annOut},
+	}
+}
+
+func entityFaults() []faultCase {
+	notFound := refusalText("404", "not_found", "")
+	return []faultCase{
 		{PutMerges, "e1", "", []string{`POST /customers {"email":"ann","badge":7}`, `PUT /customers/1 {"email":"eve"}`}, `200 {"badge":7,"email":"eve","id":1,"vip":true}`},
 		{PatchResets, "e1", "", []string{ann, `PATCH /customers/1 {"badge":7}`}, `200 {"badge":7,"email":null,"id":1,"vip":null}`},
 		{OnDeleteIgnored, "e2.f5", "", []string{ann, order1, "DELETE /customers/1", "GET /orders/1"}, `200 {"count":1,"customer_id":1,"id":1,"placed":null,"state":"open","total":5}`},
@@ -92,7 +100,11 @@ func TestFaults(t *testing.T) {
 		{Stale, "e2.f2", "enum:values=open,new", []string{`POST /orders {"total":5,"count":1,"state":"paid"}`}, bad("enum", "state")},
 		{Stale, "e4.f1", "on_delete:policy=restrict", []string{order2, `POST /notes {"order_id":1}`, "DELETE /orders/1"}, refusalText("409", "restricted", "")},
 		{Stale, "e2.f1", "name:amount", []string{`POST /orders {"amount":9,"count":1}`}, `201 {"amount":9,"count":1,"customer_id":null,"id":1,"placed":null,"state":"open"}`},
-	} {
+	}
+}
+
+func TestFaults(t *testing.T) {
+	for _, c := range slices.Concat(fieldFaults(), entityFaults()) {
 		t.Run(c.kind+" "+c.subject+" "+c.param, func(t *testing.T) {
 			s := shop(t)
 			got := play(t, New(s, Fault{Kind: c.kind, Subject: c.subject, Param: c.param}), c.script...)

@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"slices"
 	"testing"
 )
 
@@ -10,14 +11,17 @@ const (
 	order2 = `POST /orders {"total":7.25,"count":null,"state":"paid"}`
 )
 
-func TestRules(t *testing.T) {
-	bad := func(code, field string) string { return refusalText("400", code, field) }
-	fullOrder := func(body string) string { return `201 {"count":1,"customer_id":null,"id":1,` + body + `}` }
-	for _, c := range []struct {
-		name   string
-		script []string
-		want   string
-	}{
+func bad(code, field string) string { return refusalText("400", code, field) }
+
+// ruleCase is a script and the answer to its last request.
+type ruleCase struct {
+	name   string
+	script []string
+	want   string
+}
+
+func verbCases() []ruleCase {
+	return []ruleCase{
 		{"health", []string{"GET /health"}, `200 {"status":"ok"}`},
 		{"create fills in", []string{ann}, `201 {"badge":null,"email":"ann","id":1,"vip":true}`},
 		{"create full", []string{ann, `POST /orders {"total":99.5,"state":"lost","placed":"2024-02-29","count":9,"customer_id":1}`},
@@ -43,7 +47,12 @@ func TestRules(t *testing.T) {
 		{"last of equal keys", []string{`POST /customers {"email":"ann","email":"bob"}`}, `201 {"badge":null,"email":"bob","id":1,"vip":true}`},
 		{"atomic create", []string{`POST /customers {"email":"ann","vip":1}`, "GET /customers"}, `200 {"items":[],"total":0}`},
 		{"atomic update", []string{ann, `PATCH /customers/1 {"email":"bob","vip":1}`, "GET /customers/1"}, `200 {"badge":null,"email":"ann","id":1,"vip":true}`},
+	}
+}
 
+func fieldCases() []ruleCase {
+	fullOrder := func(body string) string { return `201 {"count":1,"customer_id":null,"id":1,` + body + `}` }
+	return []ruleCase{
 		{"string type", []string{`POST /customers {"email":5}`}, bad("type", "email")},
 		{"boolean type", []string{`POST /customers {"email":"ann","vip":"true"}`}, bad("type", "vip")},
 		{"integer type", []string{`POST /customers {"email":"ann","badge":"5"}`}, bad("type", "badge")},
@@ -80,7 +89,11 @@ func TestRules(t *testing.T) {
 		{"free again", []string{ann, "DELETE /customers/1", ann}, `201 {"badge":null,"email":"ann","id":2,"vip":true}`},
 		{"unknown target", []string{`POST /orders {"total":5,"count":1,"customer_id":1}`}, bad("reference", "customer_id")},
 		{"target deleted", []string{ann, "DELETE /customers/1", `POST /orders {"total":5,"count":1,"customer_id":1}`}, bad("reference", "customer_id")},
+	}
+}
 
+func storeCases() []ruleCase {
+	return []ruleCase{
 		{"cascade", []string{ann, order1, order2, `POST /lines {"order_id":1}`, "DELETE /customers/1", "GET /orders"},
 			`200 {"items":[{"count":null,"customer_id":null,"id":2,"placed":null,"state":"paid","total":7.25}],"total":1}`},
 		{"cascade goes on", []string{ann, order1, `POST /lines {"order_id":1}`, "DELETE /customers/1", "GET /lines"}, `200 {"items":[],"total":0}`},
@@ -97,7 +110,11 @@ func TestRules(t *testing.T) {
 		{"sum of nothing", []string{order2, "GET /analytics/paid_count_sum"}, `200 {"value":0}`},
 		{"unknown figure", []string{"GET /analytics/nothing"}, refusalText("404", "not_found", "")},
 		{"old name", []string{`POST /orders {"amount":9,"count":1}`}, bad("required", "total")},
-	} {
+	}
+}
+
+func TestRules(t *testing.T) {
+	for _, c := range slices.Concat(verbCases(), fieldCases(), storeCases()) {
 		t.Run(c.name, func(t *testing.T) {
 			if got := play(t, New(shop(t)), c.script...); got != c.want {
 				t.Errorf("%q\n got %s\nwant %s", c.script, got, c.want)

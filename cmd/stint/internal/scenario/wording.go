@@ -57,7 +57,7 @@ func wordings(operation string) []string {
 	return ruleWordings(operation)
 }
 
-// ruleWordings holds the operations that change existing fields.
+// ruleWordings holds the operations that set or change a rule of an existing field.
 func ruleWordings(operation string) []string {
 	switch operation {
 	case "set_range":
@@ -109,6 +109,13 @@ func ruleWordings(operation string) []string {
 			"We do not use {value} for {field} of {nouns} any more; refuse it.",
 			"The value {value} of {field} is abolished for {nouns}.",
 		}
+	}
+	return fieldWordings(operation)
+}
+
+// fieldWordings holds the operations that change what a field is, and the one that changes nothing.
+func fieldWordings(operation string) []string {
+	switch operation {
 	case "make_optional":
 		return []string{
 			"{field} of {a noun} no longer has to be given.",
