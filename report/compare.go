@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -8,6 +9,7 @@ import (
 	"slices"
 	"sort"
 	"strconv"
+	"strings"
 
 	"golang.org/x/sync/errgroup"
 
@@ -130,9 +132,12 @@ func groupRows(set *logs.OutcomeSet, limit float64, opt CompareOptions) ([]*conf
 	}
 	index := make(map[string]*configRows)
 	var groups []*configRows
+	var g *configRows // of the row before: rows of one configuration mostly stand together
 	for i := range set.Rows {
 		row := &set.Rows[i]
-		g := index[row.Config]
+		if g == nil || g.name != row.Config {
+			g = index[row.Config]
+		}
 		if g == nil {
 			g = &configRows{name: row.Config, factors: row.Factors, scenarios: make(map[string]string),
 				ends: map[string]int{logs.StatusFailed: 0, logs.StatusCapped: 0, logs.StatusStopped: 0}}
@@ -146,30 +151,22 @@ func groupRows(set *logs.OutcomeSet, limit float64, opt CompareOptions) ([]*conf
 			return nil, err
 		}
 	}
-	slices.SortFunc(groups, func(a, b *configRows) int { return cmpString(a.name, b.name) })
+	slices.SortFunc(groups, func(a, b *configRows) int { return strings.Compare(a.name, b.name) })
 	for _, g := range groups {
 		// The order of the rows must not matter to anything that is printed.
-		sort.Slice(g.outcomes, func(i, j int) bool { return lessOutcome(g.outcomes[i], g.outcomes[j]) })
+		if !slices.IsSortedFunc(g.outcomes, compareOutcomes) {
+			slices.SortFunc(g.outcomes, compareOutcomes)
+		}
 		sort.Slice(g.stops, func(i, j int) bool { return g.stops[i].id < g.stops[j].id })
 	}
 	return groups, nil
 }
 
-func lessOutcome(a, b stats.Outcome) bool {
-	if a.Scenario != b.Scenario {
-		return a.Scenario < b.Scenario
+func compareOutcomes(a, b stats.Outcome) int {
+	if n := strings.Compare(a.Scenario, b.Scenario); n != 0 {
+		return n
 	}
-	return a.Replicate < b.Replicate
-}
-
-func cmpString(a, b string) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return cmp.Compare(a.Replicate, b.Replicate)
 }
 
 // outcomeLimit is the largest value an outcome can have, 0 if there is none. A share ends at 1; that is no cap
@@ -215,8 +212,10 @@ func (g *configRows) add(row *logs.Outcome, byHash bool, limit float64, outcome 
 		return inputErrorf("the words are failed, capped and stopped", "%s: status %q", place(row), row.Status)
 	}
 	g.ends[status]++
-	if _, ok := g.scenarios[key]; !ok {
-		g.scenarios[key] = row.Scenario
+	if n := len(g.outcomes); n == 0 || g.outcomes[n-1].Scenario != key {
+		if _, ok := g.scenarios[key]; !ok {
+			g.scenarios[key] = row.Scenario
+		}
 	}
 	g.outcomes = append(g.outcomes, o)
 	if row.USD != nil {
@@ -364,7 +363,7 @@ func (r *ConfigResult) fillRuns(g *configRows) {
 		r.scenarios = append(r.scenarios, scenarioValue{g.scenarios[g.outcomes[i].Scenario], sum / float64(j-i)})
 		i = j
 	}
-	slices.SortStableFunc(r.scenarios, func(a, b scenarioValue) int { return cmpString(a.scenario, b.scenario) })
+	slices.SortStableFunc(r.scenarios, func(a, b scenarioValue) int { return strings.Compare(a.scenario, b.scenario) })
 }
 
 // inParallel calls f for 0..n-1 on as many goroutines as there are processors and returns the first error by index.

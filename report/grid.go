@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"sort"
 	"strings"
 )
 
@@ -48,32 +49,40 @@ func (g *grid) render(w io.Writer, width int) (dropped []string, cut bool, err e
 		keep[i] = true
 	}
 	longest := g.longestName()
-	fits := func(name, gap int) bool { return g.width(keep, name, gap) <= width }
-	for name := longest; ; {
+	for {
 		for _, gap := range []int{4, 3, 2} {
-			if fits(name, gap) {
-				return dropped, name < longest, g.write(w, keep, name, gap)
+			if g.width(keep, longest, gap) <= width {
+				return dropped, false, g.write(w, keep, longest, gap)
 			}
 		}
 		if !g.tight {
 			g.breakHeadings()
 			continue
 		}
-		if name > leastName {
-			name--
-			continue
+		if name, ok := g.nameThatFits(keep, width, min(leastName, longest), longest); ok {
+			return dropped, true, g.write(w, keep, name, 2)
 		}
-		if i := g.mostDroppable(keep); i >= 0 {
-			keep[i] = false
-			dropped = append(dropped, g.heading(i))
-			name = longest
-			continue
-		}
-		if name <= hardName {
+		i := g.mostDroppable(keep)
+		if i < 0 {
+			name, _ := g.nameThatFits(keep, width, hardName, longest)
 			return dropped, name < longest, g.write(w, keep, name, 2)
 		}
-		name--
+		keep[i] = false
+		dropped = append(dropped, g.heading(i))
 	}
+}
+
+// nameThatFits returns the largest width of names from least to most with which the grid fits; ok is false, and
+// the width least, if there is none.
+func (g *grid) nameThatFits(keep []bool, width, least, most int) (name int, ok bool) {
+	if least >= most {
+		return most, g.width(keep, most, 2) <= width
+	}
+	n := sort.Search(most-least+1, func(i int) bool { return g.width(keep, least+i, 2) > width })
+	if n == 0 {
+		return least, false
+	}
+	return least + n - 1, true
 }
 
 // breakHeadings makes long headings two lines high.

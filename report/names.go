@@ -18,8 +18,11 @@ func ParseConfig(name string) (factors map[string]string, ok bool) {
 		return nil, false
 	}
 	factors = make(map[string]string, len(parts))
-	for _, p := range parts {
+	for i, p := range parts {
 		factors[p.key] = p.value
+		if i > 3 {
+			factors[p.key] = strings.TrimPrefix(p.value, p.key+"=")
+		}
 	}
 	factors["retries"] = strings.TrimPrefix(factors["retries"], "r")
 	return factors, true

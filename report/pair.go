@@ -221,6 +221,13 @@ func correctFamily(f DeclaredFamily, data []pairData, alpha float64) (FamilyResu
 		case !fr.Reject[i]:
 			r.Decision = DecisionUndecided
 		}
+		if !fr.Reject[i] {
+			for k := range r.notes {
+				if r.notes[k].Code == stats.CodeDirectionSplit {
+					r.notes[k].at = atNowhere // nothing was about to be called better
+				}
+			}
+		}
 		out.Pairs[i] = r
 	}
 	out.notes = familyNotes(f, fr)

@@ -154,7 +154,9 @@ func (c *Comparison) familyText(f *FamilyResult) string {
 		s = append(s, first)
 	}
 	if len(f.Pairs) > maxTold {
-		s = append(s, c.sumSentence(f))
+		if !f.allCannot {
+			s = append(s, c.sumSentence(f))
+		}
 		return strings.Join(s, " ")
 	}
 	for i := range f.Pairs {

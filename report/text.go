@@ -16,7 +16,7 @@ func (c *Comparison) Text(w io.Writer, width int) error {
 		width = 100
 	}
 	t := textWriter{w: w, width: width}
-	t.line(c.header())
+	t.wrap("", c.header())
 	for _, s := range c.firstSentences() {
 		t.gap()
 		t.wrap("", s)
