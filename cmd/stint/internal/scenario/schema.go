@@ -39,7 +39,7 @@ type Schema struct {
 	NextClause  int         `json:"next_clause"`
 }
 
-// Conventions are drawn at turn 0 and fixed for the scenario. The zero value of each is the spine's only choice.
+// Conventions are drawn at turn 0 and fixed for the scenario.
 type Conventions struct {
 	ItemsKey string `json:"items_key"` // list envelope: key of the rows ("items" or another word)
 	TotalKey string `json:"total_key"` // list envelope: key of the count
@@ -92,10 +92,11 @@ type Analytics struct {
 	Equals  *Value `json:"equals,omitempty"`
 }
 
-// Tombstone is a public name that must no longer work. Old kinds: field (renamed or removed), path, analytics.
+// Tombstone is a public name that must no longer work. Its absence is checked for the rest of the scenario, and the
+// name is never used again.
 type Tombstone struct {
 	UID    string `json:"uid"`            // t1, t2, …: subject of its clause
-	Kind   string `json:"kind"`           // field, entity, analytics
+	Kind   string `json:"kind"`           // field, the only kind so far
 	Entity string `json:"entity"`         // uid, for field
 	Name   string `json:"name"`           // the old public name
 	Field  string `json:"field"`          // uid of the field that had the name; it still exists if it was renamed
