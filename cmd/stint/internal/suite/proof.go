@@ -90,8 +90,9 @@ func prove(sc *scenario.Scenario, turn int, s *Suite) (*TurnProof, error) {
 		return nil, err
 	}
 	t.Reference = append(t.Reference, whole...)
+	right := oracle.New(step.Schema)
 	for i := range s.Checks {
-		failed, err := b.alone(&s.Checks[i])
+		failed, err := b.alone(&s.Checks[i], right)
 		if err != nil {
 			return nil, err
 		}
@@ -143,9 +144,10 @@ func (b *bench) whole(i *oracle.Interp) ([]string, error) {
 	return r.summary(b.suite).Failed, nil
 }
 
-// alone plays one check in a fresh world with the given faults.
-func (b *bench) alone(c *Check, faults ...oracle.Fault) (failed bool, err error) {
-	p := &player{transport: interpTransport{oracle.New(b.schema, faults...)}, ended: func() bool { return false }}
+// alone plays one check in a fresh world.
+func (b *bench) alone(c *Check, i *oracle.Interp) (failed bool, err error) {
+	i.Reset()
+	p := &player{transport: interpTransport{i}, ended: func() bool { return false }}
 	for _, w := range b.suite.Worlds {
 		if w.Name == c.World {
 			if err := p.setup(context.Background(), w.Setup); err != nil {
@@ -160,17 +162,18 @@ func (b *bench) alone(c *Check, faults ...oracle.Fault) (failed bool, err error)
 // kills says whether a check fails on the mutant: first the checks that cite its clause, each alone, which settles
 // nearly all; then the whole suite.
 func (b *bench) kills(f oracle.Fault) (bool, error) {
+	mutant := oracle.New(b.schema, f)
 	for i := range b.suite.Checks {
 		c := &b.suite.Checks[i]
 		if c.Clauses[0] != f.Clause {
 			continue
 		}
-		failed, err := b.alone(c, f)
+		failed, err := b.alone(c, mutant)
 		if failed || err != nil {
 			return failed, err
 		}
 	}
-	failed, err := b.whole(oracle.New(b.schema, f))
+	failed, err := b.whole(mutant)
 	return len(failed) > 0, err
 }
 

@@ -7,12 +7,69 @@ import (
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 )
 
-// Sizes of the seeded world. An entity with analytics needs enough rows to tell wrong definitions apart.
+// Sizes of the seeded world. An entity with analytics has more rows, so that wrong definitions show, and a number
+// of its own, so that counting another entity shows.
 const (
 	plainRows    = 3
 	countedRows  = 6
-	seedAttempts = 12
+	seedAttempts = 40
 )
+
+// seedCount is how many rows an entity has in W0.
+func (g *generator) seedCount(e *scenario.Entity) int {
+	used := map[int]bool{}
+	for i := range g.schema.Entities {
+		o := &g.schema.Entities[i]
+		if len(g.statsOf(o.UID)) == 0 {
+			continue
+		}
+		n := countedRows
+		for j := range o.Fields {
+			n = max(n, 2*len(g.filtered(&o.Fields[j])))
+		}
+		for used[n] {
+			n++
+		}
+		used[n] = true
+		if o.UID == e.UID {
+			return n
+		}
+	}
+	return plainRows
+}
+
+func (g *generator) statsOf(entity string) []*scenario.Analytics {
+	var stats []*scenario.Analytics
+	for i := range g.schema.Analytics {
+		if a := &g.schema.Analytics[i]; a.Entity == entity {
+			stats = append(stats, a)
+		}
+	}
+	return stats
+}
+
+// filtered lists the values of an enum that seeded rows take in turn: those that analytics ask for and one more,
+// or all if none is asked for.
+func (g *generator) filtered(f *scenario.Field) []string {
+	asked := map[string]bool{}
+	for i := range g.schema.Analytics {
+		if a := &g.schema.Analytics[i]; a.Where == f.UID && a.Equals != nil {
+			asked[a.Equals.Str] = true
+		}
+	}
+	if len(asked) == 0 {
+		return f.Values
+	}
+	var values []string
+	more := true
+	for _, v := range f.Values {
+		if asked[v] || more {
+			values = append(values, v)
+			more = more && asked[v]
+		}
+	}
+	return values
+}
 
 // seedRows draws the rows of W0, plays them on the oracle of that world and returns the steps. Entities come in
 // an order in which their references exist.
@@ -36,19 +93,14 @@ type seedSet struct{ steps []Step }
 // seedEntity seeds one entity so that every wrong definition of its analytics shows: it draws again until the
 // analytics differ from all that the oracle's faults would answer, and takes the best draw if none does.
 func (g *generator) seedEntity(e *scenario.Entity, before []*seedSet) *seedSet {
-	var stats []*scenario.Analytics
-	for i := range g.schema.Analytics {
-		if a := &g.schema.Analytics[i]; a.Entity == e.UID {
-			stats = append(stats, a)
-		}
-	}
+	stats := g.statsOf(e.UID)
 	attempts := 1
 	if len(stats) > 0 {
 		attempts = seedAttempts
 	}
 	best, least := 0, -1
 	for n := 0; n < attempts && least != 0; n++ {
-		d := g.seedDraft(e, n, len(stats) > 0, oracle.New(g.schema), before)
+		d := g.seedDraft(e, n, oracle.New(g.schema), before)
 		if d.err != nil {
 			g.err = d.err
 			return nil
@@ -57,7 +109,7 @@ func (g *generator) seedEntity(e *scenario.Entity, before []*seedSet) *seedSet {
 			best, least = n, blind
 		}
 	}
-	d := g.seedDraft(e, best, len(stats) > 0, g.seeded, nil)
+	d := g.seedDraft(e, best, g.seeded, nil)
 	if d.err != nil {
 		g.err = d.err
 		return nil
@@ -77,6 +129,9 @@ func (g *generator) blind(stats []*scenario.Analytics, before []*seedSet, steps 
 			continue
 		}
 		right := text(g.answer(a, before, steps))
+		if a.Kind == "count" && g.otherCount(a.Entity, right) {
+			n++
+		}
 		for _, f := range oracle.FaultsFor(g.schema, nil, *c) {
 			if f.Param != "empty" && text(g.answer(a, before, steps, f)) == right {
 				n++
@@ -84,6 +139,17 @@ func (g *generator) blind(stats []*scenario.Analytics, before []*seedSet, steps 
 		}
 	}
 	return n
+}
+
+// otherCount says whether another entity has so many rows.
+func (g *generator) otherCount(entity, value string) bool {
+	for i := range g.schema.Entities {
+		e := &g.schema.Entities[i]
+		if e.UID != entity && value == fmt.Sprintf(`{"value":%d}`, g.seedCount(e)) {
+			return true
+		}
+	}
+	return false
 }
 
 // answer is what an analytics endpoint says over some seeded rows, with faults or without.
@@ -110,9 +176,9 @@ func (d *draft) replay(sets []*seedSet) {
 	}
 }
 
-// seedDraft makes the rows of one entity: full ones whose enums and booleans take all values in turn, with a null
+// seedDraft makes the rows of one entity: full ones whose enums and booleans take all values, with a null
 // in a different nullable field each time, and a last one with required fields only.
-func (g *generator) seedDraft(e *scenario.Entity, attempt int, counted bool, interp *oracle.Interp, before []*seedSet) *draft {
+func (g *generator) seedDraft(e *scenario.Entity, attempt int, interp *oracle.Interp, before []*seedSet) *draft {
 	label := fmt.Sprintf("seed|%s|%d", e.UID, attempt)
 	d := &draft{g: g, label: label, interp: interp, rows: map[string]row{}, parents: map[string]string{}, serials: map[string]int{}}
 	d.check.ID = "seed of " + e.Name
@@ -125,10 +191,7 @@ func (g *generator) seedDraft(e *scenario.Entity, attempt int, counted bool, int
 			d.rows[name] = r
 		}
 	}
-	n := plainRows
-	if counted {
-		n = countedRows + int(g.stream(label+"|rows").Int64N(4))
-	}
+	n := g.seedCount(e)
 	for i := range n {
 		name := fmt.Sprintf("%sr%d", e.UID, i+1)
 		d.serials[name] = i + 1
@@ -176,9 +239,16 @@ func (d *draft) seedValue(f *scenario.Field, name string, i int) any {
 	case scenario.Ref:
 		return fmt.Sprintf("${%sr%d}", f.Target, (i+shift)%2+1)
 	case scenario.Enum:
-		return f.Values[(i*i+shift)%len(f.Values)]
+		values := d.g.filtered(f)
+		if i < len(values) {
+			return values[(i+shift)%len(values)]
+		}
+		return values[d.g.stream(d.label+"|"+name+"|"+f.UID).IntN(len(values))]
 	case scenario.Boolean:
-		return (i+shift)%3 == 0
+		if i > 1 {
+			return d.g.stream(d.label+"|"+name+"|"+f.UID).IntN(3) == 0
+		}
+		return (i+shift)%2 == 0
 	}
 	return d.value(f, name)
 }
