@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"os"
@@ -91,6 +92,7 @@ func StartServer(ctx context.Context, spec ServerSpec) (*ServerProcess, time.Dur
 		argv = []string{"/bin/sh", "./start.sh"}
 	}
 	var last *ServerError
+	held := false // somebody else was seen to hold the port
 	for range portTries {
 		port, err := freePort()
 		if err != nil {
@@ -109,22 +111,50 @@ func StartServer(ctx context.Context, spec ServerSpec) (*ServerProcess, time.Dur
 		if !errors.As(err, &last) {
 			return nil, took, err
 		}
-		if last.Reason != ReasonExited || took > time.Second || !addressInUse(last.Log) || !taken(port) {
+		if last.Reason != ReasonExited || took > time.Second || !addressInUse(last.Log) {
 			return nil, took, last
 		}
+		held = taken(port)
+	}
+	if !held { // a server that fights with itself on every port is the agent's
+		return nil, 0, last
 	}
 	last.Reason, last.Ours = ReasonSpawn, true
 	last.Detail = fmt.Sprintf("other programs took the port %d times in a row", portTries)
 	return nil, 0, last
 }
 
+// lowestPort is the first port that a server may be given; the well-known and registered ones below are often taken.
+const lowestPort = 12000
+
+// freePort finds a port that nobody listens on, below the range from which the kernel takes the ports of
+// outgoing connections: the runner opens thousands, and one of them could hold the port before the server
+// does (even the poll for readiness, which may be given the very port it asks for as its own).
 func freePort() (int, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return 0, fmt.Errorf("finding a free port: %w", err)
+	end := ephemeralFrom()
+	for range 50 {
+		port := lowestPort + rand.IntN(end-lowestPort)
+		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
+		if err == nil {
+			return port, l.Close()
+		}
 	}
-	defer l.Close()
-	return l.Addr().(*net.TCPAddr).Port, nil
+	return 0, fmt.Errorf("finding a free port: 50 ports between %d and %d are all taken", lowestPort, end)
+}
+
+// ephemeralFrom is the first port of outgoing connections, or Linux's default where the kernel does not say
+// or leaves no room below.
+func ephemeralFrom() int {
+	const usual = 32768
+	b, err := os.ReadFile("/proc/sys/net/ipv4/ip_local_port_range")
+	if err != nil {
+		return usual
+	}
+	var low, high int
+	if _, err := fmt.Sscan(string(b), &low, &high); err != nil || low < lowestPort+1000 {
+		return usual
+	}
+	return low
 }
 
 func addressInUse(log string) bool {
@@ -159,7 +189,7 @@ func spawnServer(spec ServerSpec, argv []string, port int) (*ServerProcess, erro
 	cmd.Dir = spec.Dir
 	cmd.Env = append(inherited(), spec.Env...)
 	cmd.Env = append(cmd.Env, "HOME="+home, "PWD="+spec.Dir, "DATA_DIR="+spec.DataDir, "PORT="+strconv.Itoa(port), runMark+"="+p.mark)
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+	cmd.SysProcAttr = ownSession()
 	pr, pw, err := os.Pipe()
 	if err != nil {
 		discard()
