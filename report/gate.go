@@ -3,6 +3,8 @@ package report
 import (
 	"fmt"
 	"strings"
+
+	"github.com/stint-bench/stint/stats"
 )
 
 // Gate answers an expression A<B: has A turned out significantly below B in a family shown? A and B are full or
@@ -90,5 +92,5 @@ func formatHolm(p *PairResult) string {
 	if p.Holm == nil {
 		return "undefined"
 	}
-	return fmt.Sprintf("%.2g", *p.Holm)
+	return stats.FormatP(*p.Holm)
 }
