@@ -182,6 +182,8 @@ func TestBuiltinAnswersBadCalls(t *testing.T) {
 		"wrong type":       {SimCall{Name: "bash", Arguments: `{"command":["ls"]}`}, `"command" (text) is missing`, "bad_call"},
 		"bad timeout":      {SimCall{Name: "bash", Arguments: `{"command":"ls","timeout":"soon"}`}, "no positive number", "bad_call"},
 		"text timeout":     {SimCall{Name: "bash", Arguments: `{"command":"echo fine","timeout":"5"}`}, "fine", "tool_result"},
+		"NUL":              {SimCall{Name: "bash", Arguments: `{"command":"echo \u0000"}`}, "NUL character", "bad_call"},
+		"long command":     {SimCall{Name: "bash", Arguments: simArguments(map[string]string{"command": "echo " + strings.Repeat("x", 125<<10)})}, "longer than", "bad_call"},
 		"missing content":  {SimCall{Name: "write_file", Arguments: `{"path":"a"}`}, `"path" and "content"`, "bad_call"},
 		"absolute path":    {SimCall{Name: "write_file", Arguments: simArguments(map[string]string{"path": outside, "content": "x"})}, "no path of a file inside", "tool_result"},
 		"parent":           {SimCall{Name: "write_file", Arguments: `{"path":"a/../../outside","content":"x"}`}, "no path of a file inside", "tool_result"},

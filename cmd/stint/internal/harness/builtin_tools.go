@@ -72,6 +72,22 @@ func (l *builtinLoop) runTool(ctx context.Context, name, id string, args json.Ra
 	return fmt.Sprintf("Error: there is no tool %q. The tools are %s and %s.", firstLine(name), toolBash, toolWrite), nil
 }
 
+// startShell becomes bash, or the plain shell on a host without it.
+const startShell = `if command -v bash >/dev/null 2>&1; then exec bash -c "$1"; fi; exec sh -c "$1"`
+
+// maxCommand is what Linux takes as one argument, 128 KiB, with some room.
+const maxCommand = 120 << 10
+
+func unrunnable(command string) string {
+	switch {
+	case strings.ContainsRune(command, 0):
+		return "the command holds a NUL character."
+	case len(command) > maxCommand:
+		return fmt.Sprintf("the command is longer than %d bytes; write long texts with %s.", maxCommand, toolWrite)
+	}
+	return ""
+}
+
 // bash runs one command in a sandbox of its own. The text is what the model reads; an ending means that the
 // attempt is over.
 func (l *builtinLoop) bash(ctx context.Context, id, command string, timeout time.Duration) (string, *ending) {
@@ -82,11 +98,12 @@ func (l *builtinLoop) bash(ctx context.Context, id, command string, timeout time
 			return "", &ending{err: err}
 		}
 	}
-	if strings.ContainsRune(command, 0) {
-		return "Error: the command holds a NUL character. The call was not run.", nil
+	if reason := unrunnable(command); reason != "" {
+		l.rec.Event("bad_call", map[string]string{"tool": toolBash, "call_id": id, "reason": reason})
+		return "Error: " + reason + " The call was not run.", nil
 	}
 	exit, err := r.Sandbox.Run(ctx, sandbox.Command{
-		Role: sandbox.Work, Argv: []string{"bash", "-c", command}, Workspace: r.Workspace, Home: r.Home,
+		Role: sandbox.Work, Argv: []string{"/bin/sh", "-c", startShell, "sh", command}, Workspace: r.Workspace, Home: r.Home,
 		MaxOutput: int64(l.agent.opt.MaxOutput), Timeout: timeout, Merge: true,
 	})
 	if err != nil {

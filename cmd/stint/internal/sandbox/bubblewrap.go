@@ -75,6 +75,7 @@ var etcFiles = []etcFile{
 // bwrapFDs are the descriptors bwrap inherits, by number inside it.
 type bwrapFDs struct {
 	status, block int
+	ready, gate   int   // see insideGate; single digits, since plain shells know no others
 	etc           []int // one per etcFile
 	stint         int   // our own executable for the Grade role; 0 = none
 }
@@ -139,8 +140,13 @@ func (s *Sandbox) bwrapArgs(c Command, fds bwrapFDs) ([]string, error) {
 			argv[0] = "/proc/self/fd/" + strconv.Itoa(fds.stint)
 		}
 	}
-	return append(append(a, "--"), argv...), nil
+	a = append(a, "--", "/bin/sh", "-c", fmt.Sprintf(insideGate, fds.ready, fds.gate, fds.ready, fds.gate), "sh")
+	return append(a, argv...), nil
 }
+
+// insideGate says that the sandbox is complete and becomes the command when we answer. While bwrap sets things up
+// it does not yet die with us: were we killed then, the command would run on without anybody.
+const insideGate = `echo >&%d; read -r _ <&%d && exec %d>&- %d<&- && exec "$@"`
 
 // usrMerge shows a top-level folder as this host has it: a link into /usr, or a folder of its own.
 func usrMerge(dir string) []string {

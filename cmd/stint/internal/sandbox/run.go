@@ -13,9 +13,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"sync"
+	"syscall"
 	"time"
-
-	"golang.org/x/sys/unix"
 )
 
 // Run runs one command and returns when every process of it is gone. The error is our own fault: a
@@ -107,6 +106,12 @@ func (r *running) pipes() (closeAfterStart func(), err error) {
 	return closeAfterStart, nil
 }
 
+// ownSession starts a process in a session of its own that ends with us, also when we are killed. The signal
+// comes when the thread that started it ends; Go keeps its threads, except of goroutines that lock theirs.
+func ownSession() *syscall.SysProcAttr {
+	return &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL}
+}
+
 // start starts r.cmd in a session of its own, away from the terminal and its Ctrl-C.
 func (r *running) start() error {
 	closeWriters, err := r.pipes()
@@ -114,7 +119,7 @@ func (r *running) start() error {
 	if err == nil {
 		r.cmd.Stdin = r.command.Stdin
 		r.cmd.WaitDelay = 2 * time.Second // for a Stdin that does not end
-		r.cmd.SysProcAttr = &unix.SysProcAttr{Setsid: true}
+		r.cmd.SysProcAttr = ownSession()
 		r.began, r.oom = time.Now(), oomKills()
 		err = r.cmd.Start()
 	}
@@ -138,77 +143,81 @@ func (r *running) closeReaders() {
 	}
 }
 
-// startBubblewrap starts bwrap, learns the namespace's first process, limits it, and lets it go on.
-func (r *running) startBubblewrap() error {
-	s := r.sandbox
-	spawnError := func(err error) error { return &SpawnError{What: "bwrap", Err: err, Way: bubblewrapWayOut()} }
-	statusR, statusW, err := os.Pipe()
-	if err != nil {
-		return spawnError(err)
+// talk is how we and a starting bwrap agree on each step.
+type talk struct {
+	list                         fdList // bwrap's ends and files
+	statusR, readyR              *os.File
+	statusW, readyW              *os.File
+	blockR, gateR, blockW, gateW *os.File
+}
+
+// newTalk makes the pipes, in the order of bwrapFDs.
+func (r *running) newTalk() (t *talk, fds bwrapFDs, err error) {
+	t = &talk{}
+	for _, p := range []struct{ r, w **os.File }{{&t.statusR, &t.statusW}, {&t.blockR, &t.blockW}, {&t.gateR, &t.gateW}, {&t.readyR, &t.readyW}} {
+		if *p.r, *p.w, err = os.Pipe(); err != nil {
+			return t, fds, fmt.Errorf("making a pipe: %w", err)
+		}
 	}
-	blockR, blockW, err := os.Pipe()
-	if err != nil {
-		statusR.Close()
-		statusW.Close()
-		return spawnError(err)
-	}
-	defer blockW.Close()
-	var list fdList
-	defer list.close()
-	fds := bwrapFDs{status: list.add(statusW), block: list.add(blockR)}
+	fds.status, fds.block = t.list.add(t.statusW), t.list.add(t.blockR)
+	fds.ready, fds.gate = t.list.add(t.readyW), t.list.add(t.gateR)
 	for _, f := range etcFiles {
-		fd, err := list.addText(f.text)
+		fd, err := t.list.addText(f.text)
 		if err != nil {
-			statusR.Close()
-			return spawnError(err)
+			return t, fds, err
 		}
 		fds.etc = append(fds.etc, fd)
 	}
-	if r.command.Role == Grade && !s.opt.Trusted {
-		exe, err := os.Open(s.opt.Stint)
+	if r.command.Role == Grade && !r.sandbox.opt.Trusted {
+		exe, err := os.Open(r.sandbox.opt.Stint)
 		if err != nil {
-			statusR.Close()
-			return spawnError(err)
+			return t, fds, err
 		}
-		fds.stint = list.add(exe)
+		fds.stint = t.list.add(exe)
 	}
-	args, err := s.bwrapArgs(r.command, fds)
+	return t, fds, nil
+}
+
+// close closes everything but statusR, which the reader of the status closes.
+func (t *talk) close() {
+	t.list.close()
+	for _, f := range []*os.File{t.readyR, t.blockW, t.gateW, t.statusW, t.readyW, t.blockR, t.gateR} {
+		f.Close() // closing twice, or nil after a failure, does nothing
+	}
+}
+
+// startBubblewrap starts bwrap, learns the namespace's first process, limits it, waits until the sandbox is
+// complete, and lets the command begin.
+func (r *running) startBubblewrap() error {
+	s := r.sandbox
+	t, fds, err := r.newTalk()
+	defer t.close()
+	var args []string
+	if err == nil {
+		args, err = s.bwrapArgs(r.command, fds)
+	}
 	if err != nil {
-		statusR.Close()
-		return spawnError(err)
+		t.statusR.Close()
+		return &SpawnError{What: "bwrap", Err: err}
 	}
 	r.cmd = exec.Command(s.bwrap.path, args...)
 	r.cmd.Env = []string{}
 	r.cmd.Dir = "/"
-	r.cmd.ExtraFiles = list.files
+	r.cmd.ExtraFiles = t.list.files
 	if err := r.start(); err != nil {
-		statusR.Close()
+		t.statusR.Close()
 		return err
 	}
-	statusW.Close() // so that the status ends with bwrap
-	return r.letGo(statusR, blockW)
-}
-
-// letGo reads the first status line, sets the limits and unblocks the sandbox.
-func (r *running) letGo(statusR, blockW *os.File) error {
-	lines := bufio.NewScanner(statusR)
-	var first struct {
-		Child int `json:"child-pid"`
-	}
-	if !lines.Scan() || json.Unmarshal(lines.Bytes(), &first) != nil || first.Child == 0 {
-		return r.spawnFailed(statusR, errors.New("bwrap made no namespaces"))
-	}
-	r.child = first.Child
-	if err := limitProcess(r.child, r.sandbox.opt.Limits, true); err != nil {
-		return r.spawnFailed(statusR, err)
-	}
-	if _, err := blockW.WriteString("x"); err != nil {
-		return r.spawnFailed(statusR, err)
+	t.list.close() // bwrap's ends, so that ours end with it
+	lines := bufio.NewScanner(t.statusR)
+	if err := r.letGo(t, lines); err != nil {
+		t.statusR.Close()
+		return r.spawnFailed(err)
 	}
 	ch := make(chan bwrapStatus, 1)
 	r.status = ch
 	go func() {
-		defer statusR.Close()
+		defer t.statusR.Close()
 		var st bwrapStatus
 		for lines.Scan() {
 			var v struct {
@@ -223,13 +232,36 @@ func (r *running) letGo(statusR, blockW *os.File) error {
 	return nil
 }
 
-func (r *running) spawnFailed(statusR *os.File, err error) error {
-	statusR.Close()
+// letGo takes the sandbox through its steps.
+func (r *running) letGo(t *talk, status *bufio.Scanner) error {
+	var first struct {
+		Child int `json:"child-pid"`
+	}
+	if !status.Scan() || json.Unmarshal(status.Bytes(), &first) != nil || first.Child == 0 {
+		return errors.New("bwrap made no namespaces")
+	}
+	r.child = first.Child
+	if err := limitProcess(r.child, r.sandbox.opt.Limits, true); err != nil {
+		return err
+	}
+	if _, err := t.blockW.WriteString("x"); err != nil {
+		return fmt.Errorf("letting bwrap go on: %w", err)
+	}
+	if _, err := t.readyR.Read(make([]byte, 1)); err != nil {
+		return errors.New("bwrap could not set up the sandbox")
+	}
+	if _, err := t.gateW.WriteString("\n"); err != nil {
+		return fmt.Errorf("letting the command begin: %w", err)
+	}
+	return nil
+}
+
+func (r *running) spawnFailed(err error) error {
 	_ = r.cmd.Process.Kill() // it may have ended by itself
 	_ = r.cmd.Wait()
 	unregister(r.cmd.Process.Pid)
 	r.closeReaders()
-	if b, _ := r.stderr.Bytes(); len(b) > 0 {
+	if b, _ := r.stderr.Bytes(); len(b) > 0 { // also when the streams are one
 		err = fmt.Errorf("%w: %s", err, lastLine(b))
 	}
 	return &SpawnError{What: "bwrap", Err: err, Way: bubblewrapWayOut()}
@@ -378,16 +410,8 @@ func (r *running) exit(e Exit) (Exit, error) {
 		return e, nil
 	}
 	if st.exit == nil {
-		// bwrap ended before the command did: it could not set up the sandbox, could not start the command,
-		// or somebody outside killed it.
-		text := e.Stderr
-		if r.stderr == r.stdout {
-			text = e.Stdout
-		}
-		if e.Signal != "" {
-			return e, &SpawnError{What: "bwrap", Err: fmt.Errorf("it was ended by %s", e.Signal)}
-		}
-		return e, &SpawnError{What: r.command.Argv[0], Err: errors.New(lastLine(text)), Way: bubblewrapWayOut()}
+		// bwrap ended before the command did: somebody outside killed it.
+		return e, &SpawnError{What: "bwrap", Err: fmt.Errorf("it ended before the command did (%s)", e.Signal)}
 	}
 	e.Code, e.Signal = st.exit, ""
 	if *st.exit == 137 && oomKills() > r.oom {

@@ -20,6 +20,14 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "__grade" {
 		os.Exit(gradeInside())
 	}
+	if len(os.Args) > 3 && os.Args[1] == "__hold" {
+		s, err := New(context.Background(), Options{Kind: os.Args[2], Trusted: true})
+		if err == nil {
+			_, err = s.Run(context.Background(), Command{Argv: []string{"sleep", os.Args[3]}, Workspace: os.TempDir()})
+		}
+		fmt.Println("ended", err)
+		os.Exit(1)
+	}
 	if err := SetSubreaper(); err != nil {
 		panic(err)
 	}
@@ -129,13 +137,15 @@ func TestExit(t *testing.T) {
 }
 
 func TestMissingProgram(t *testing.T) {
+	both(t, Options{}, func(t *testing.T, s *Sandbox) {
+		e, err := s.Run(t.Context(), Command{Argv: []string{"no-such-program"}, Workspace: t.TempDir()})
+		if err != nil || code(e) != 127 || !strings.Contains(string(e.Stderr), "no-such-program") {
+			t.Errorf("got %+v %q, %v", e, e.Stderr, err)
+		}
+	})
 	s := bubblewrap(t, Options{})
-	_, err := s.Run(t.Context(), Command{Argv: []string{"no-such-program"}, Workspace: t.TempDir()})
 	var spawn *SpawnError
-	if !errors.As(err, &spawn) || !strings.Contains(err.Error(), "no-such-program") {
-		t.Errorf("got error %v", err)
-	}
-	_, err = s.Run(t.Context(), Command{Argv: []string{"true"}, Workspace: filepath.Join(t.TempDir(), "absent")})
+	_, err := s.Run(t.Context(), Command{Argv: []string{"true"}, Workspace: filepath.Join(t.TempDir(), "absent")})
 	if !errors.As(err, &spawn) {
 		t.Errorf("absent workspace: got error %v", err)
 	}
@@ -177,6 +187,40 @@ func TestDaemonEndsWithTheCommand(t *testing.T) {
 			if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid)); strings.Contains(string(b), mark) && !p.zombie {
 				t.Errorf("process %d lives on: %q", p.pid, b)
 			}
+		}
+	})
+}
+
+// Killed itself, stint leaves nothing running.
+func TestNothingOutlivesUs(t *testing.T) {
+	both(t, Options{}, func(t *testing.T, s *Sandbox) {
+		mark := fmt.Sprintf("32.%d", time.Now().UnixNano())
+		cmd := exec.Command(os.Args[0], "__hold", s.Kind(), mark)
+		if err := cmd.Start(); err != nil {
+			t.Fatal(err)
+		}
+		running := func() bool {
+			for _, p := range processes("/proc") {
+				if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid)); string(b) == "sleep\x00"+mark+"\x00" && !p.zombie {
+					return true
+				}
+			}
+			return false
+		}
+		wait := func(want bool) bool {
+			for range 500 {
+				if running() == want {
+					return true
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			return false
+		}
+		begun := wait(true)
+		_ = cmd.Process.Kill()
+		_ = cmd.Wait()
+		if !begun || !wait(false) {
+			t.Errorf("begun %v, still running %v", begun, running())
 		}
 	})
 }
