@@ -210,8 +210,24 @@ func decodeWith[V any](readBatch func(int64, []V, []int16, []int16) (int64, int,
 }
 
 func isUnsigned(d *schema.Column) bool {
-	t, ok := d.LogicalType().(schema.IntLogicalType)
-	return ok && !t.IsSigned()
+	switch t := d.LogicalType().(type) {
+	case schema.IntLogicalType:
+		return !t.IsSigned()
+	case *schema.IntLogicalType:
+		return !t.IsSigned()
+	}
+	return false
+}
+
+// decimalScale is the number of decimal places of a column of decimals; 0 for every other column.
+func decimalScale(d *schema.Column) int32 {
+	switch t := d.LogicalType().(type) {
+	case schema.DecimalLogicalType:
+		return t.Scale()
+	case *schema.DecimalLogicalType:
+		return t.Scale()
+	}
+	return 0
 }
 
 // flatColumns lists the columns of a file that are neither nested nor lists, with their numbers.
@@ -228,12 +244,13 @@ func (p *parquetFile) flatColumns() (names []string, at []int) {
 // cells renders a flat column as text, null as "".
 func (p *parquetFile) cells(group, col int) ([]string, error) {
 	d := p.r.MetaData().Schema.Column(col)
-	if t, ok := d.LogicalType().(schema.DecimalLogicalType); ok && t.Scale() != 0 {
-		return nil, errors.New("it holds decimals; cast it to double")
-	}
+	scale := decimalScale(d)
 	ch, err := p.read(group, col)
 	if err != nil {
 		return nil, err
+	}
+	if scale != 0 && ch.ints == nil && ch.values > 0 {
+		return nil, errors.New("it holds decimals of more than 18 digits; cast it to double")
 	}
 	unsigned := isUnsigned(d)
 	out := make([]string, ch.len())
@@ -245,6 +262,8 @@ func (p *parquetFile) cells(group, col int) ([]string, error) {
 		switch {
 		case ch.texts != nil:
 			out[i] = ch.texts[k]
+		case scale != 0:
+			out[i] = floatCell(float64(ch.ints[k]) / math.Pow10(int(scale)))
 		case ch.ints != nil && unsigned:
 			out[i] = strconv.FormatUint(uint64(ch.ints[k]), 10)
 		case ch.ints != nil:

@@ -65,7 +65,7 @@ type (
 	}
 	not        struct{ of node }
 	all        []node
-	any_       []node
+	oneOf      []node
 	everything struct{}
 )
 
@@ -95,7 +95,7 @@ func (a all) match(get func(string) (string, bool)) (bool, *unknownKey) {
 	return result, nil
 }
 
-func (a any_) match(get func(string) (string, bool)) (bool, *unknownKey) {
+func (a oneOf) match(get func(string) (string, bool)) (bool, *unknownKey) {
 	result := false
 	for _, n := range a {
 		ok, err := n.match(get)
@@ -255,7 +255,7 @@ func (p *exprParser) either() (node, error) {
 	if p.depth > maxExprDepth {
 		return nil, p.fail(p.peek(), "too many parentheses")
 	}
-	var parts any_
+	var parts oneOf
 	for {
 		n, err := p.both()
 		if err != nil {

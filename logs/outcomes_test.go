@@ -175,6 +175,31 @@ func TestReadOutcomesParquet(t *testing.T) {
 	}
 }
 
+// TestReadOutcomesOtherWriters reads files of DuckDB and polars; testdata/README.md says how they were made.
+func TestReadOutcomesOtherWriters(t *testing.T) {
+	file := func(name string) string { return filepath.Join("testdata", "parquet", name+".parquet") }
+	for name, want := range map[string][]string{
+		"polars":  {"1: a t1 1 1.5 failed", "2: a t2 1 0 failed", "3: b t1 255 3 failed"},
+		"decimal": {"1: m0 t0 0 1.25 failed", "2: m1 t0 0 1.25 failed"},
+	} {
+		set, err := ReadOutcomes(file(name), OutcomeColumns{})
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if diff := cmp.Diff(want, brief(set)[:len(want)]); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+	}
+	for name, want := range map[string]string{"byte_stream_split": "column score has the encoding BYTE_STREAM_SPLIT", "lz4": "LZ4_RAW"} {
+		_, err := ReadOutcomes(file(name), OutcomeColumns{})
+		var bad *TableError
+		if !errors.As(err, &bad) || !strings.Contains(err.Error(), want) || bad.Hint() == "" {
+			t.Errorf("%s: %v, want %q", name, err, want)
+		}
+	}
+}
+
 func TestTablesOutcomes(t *testing.T) {
 	d := newRun(t)
 	eventful(t, d, "s01")

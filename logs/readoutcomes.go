@@ -80,6 +80,8 @@ type outcomeReader struct {
 	configs, scenarios interner
 	seen               map[outcomeKey]int // line
 	capped             int                // line of the first row whose status is capped
+	blocks             [][]Outcome
+	values             []float64 // of the last block
 }
 
 type outcomeKey struct{ config, scenario, repeat int }
@@ -222,8 +224,22 @@ func (r *outcomeReader) add(cells []string, line int) error {
 		return r.duplicate(config, scenario, key.repeat, first, line)
 	}
 	r.seen[key] = line
-	r.set.Rows = append(r.set.Rows, Outcome{Config: config, Scenario: scenario, Repeat: key.repeat, Value: &value, Status: status, File: r.path, Line: line})
+	r.keep(Outcome{Config: config, Scenario: scenario, Repeat: key.repeat, Status: status, File: r.path, Line: line}, value)
 	return nil
+}
+
+// block is how many rows are collected before a new slice is begun: growing one slice of a million
+// outcomes would copy them several times.
+const block = 1 << 14
+
+func (r *outcomeReader) keep(o Outcome, value float64) {
+	if n := len(r.blocks); n == 0 || len(r.blocks[n-1]) == block {
+		r.blocks, r.values = append(r.blocks, make([]Outcome, 0, block)), make([]float64, 0, block)
+	}
+	r.values = append(r.values, value)
+	o.Value = &r.values[len(r.values)-1]
+	last := &r.blocks[len(r.blocks)-1]
+	*last = append(*last, o)
 }
 
 func (r *outcomeReader) duplicate(config, scenario string, repeat, first, line int) error {
@@ -288,7 +304,7 @@ func (r *outcomeReader) status(cells []string, line int, value float64) (string,
 // finish settles the cap: a file that calls rows capped without --cap says itself what the cap is.
 func (r *outcomeReader) finish() (*OutcomeSet, error) {
 	set := r.set
-	set.Configs = r.configs.names
+	set.Rows, set.Configs = slices.Concat(r.blocks...), r.configs.names
 	if len(set.Rows) == 0 {
 		return nil, &OutcomeError{File: r.path, Text: "it has a header and no rows", Way: "an outcome file has one line per run"}
 	}
