@@ -128,7 +128,8 @@ func (s *Sandbox) bwrapArgs(c Command, fds bwrapFDs) ([]string, error) {
 		}
 		a = append(a, flag, b.Host, b.Inside)
 	}
-	a = append(a, "--remount-ro", "/", "--chdir", insideWorkspace)
+	// Whatever else is a tmpfs would take unbounded memory.
+	a = append(a, "--remount-ro", "/dev", "--remount-ro", "/", "--chdir", insideWorkspace)
 	for _, kv := range append(append(s.Environ(), "HOME="+insideHome), c.Env...) {
 		k, v, _ := strings.Cut(kv, "=")
 		a = append(a, "--setenv", k, v)
@@ -183,7 +184,9 @@ func (s *Sandbox) toolchainArgs() ([]string, error) {
 	}
 	local := slices.ContainsFunc(found, func(r runtimeFound) bool { return slices.Contains(r.binds, "/usr/local") })
 	var a []string
+	var hidden []string
 	if !local && isDir("/usr/local") {
+		hidden = append(hidden, "/usr/local")
 		a = append(a, "--tmpfs", "/usr/local")
 	}
 	seen := map[string]bool{"/usr/local": true}
@@ -201,6 +204,7 @@ func (s *Sandbox) toolchainArgs() ([]string, error) {
 				continue
 			} else {
 				seen[real] = true
+				hidden = append(hidden, real)
 				a = append(a, "--tmpfs", real)
 			}
 		}
@@ -209,6 +213,9 @@ func (s *Sandbox) toolchainArgs() ([]string, error) {
 		for _, k := range r.keep {
 			a = append(a, "--ro-bind-try", k, k)
 		}
+	}
+	for _, h := range hidden {
+		a = append(a, "--remount-ro", h)
 	}
 	a = append(a, "--dir", insideBin)
 	for _, r := range found {

@@ -59,18 +59,26 @@ func Harden() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("closing our memory to other processes: %w", err)
 	}
-	err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
-	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) {
-		for fd := 3; fd < 256; fd++ { // kernels before 5.11; bwrap passes fewer than that
-			unix.CloseOnExec(fd)
-		}
-		err = nil
-	}
-	if err != nil {
-		return fmt.Errorf("closing inherited files to children: %w", err)
+	if err := keepDescriptors(); err != nil {
+		return err
 	}
 	if os.Getpid() == 1 {
 		return nil // orphans come to PID 1 anyway
 	}
 	return SetSubreaper()
+}
+
+// keepDescriptors makes sure that no file this process has, also one it was started with, reaches a command.
+func keepDescriptors() error {
+	err := unix.CloseRange(3, ^uint(0), unix.CLOSE_RANGE_CLOEXEC)
+	if errors.Is(err, unix.ENOSYS) || errors.Is(err, unix.EINVAL) {
+		for fd := 3; fd < 1024; fd++ { // kernels before 5.11
+			unix.CloseOnExec(fd)
+		}
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("closing our files to commands: %w", err)
+	}
+	return nil
 }

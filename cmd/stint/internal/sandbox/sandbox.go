@@ -177,6 +177,9 @@ func New(ctx context.Context, opt Options) (*Sandbox, error) {
 		}
 		opt.Stint = exe
 	}
+	if err := keepDescriptors(); err != nil {
+		return nil, err
+	}
 	s := &Sandbox{opt: opt}
 	s.runtimes = sync.OnceValues(func() ([]runtimeFound, error) {
 		return findRuntimes(context.WithoutCancel(ctx), opt)
