@@ -157,7 +157,8 @@ func parseLine(raw []byte, prev string, seq int64) (rec Record, reason string) {
 	if !utf8.Valid(raw) {
 		return rec, "the line is not UTF-8"
 	}
-	if err := json.Unmarshal(raw, &rec); err != nil {
+	rec, err := parseEnvelope(raw, at)
+	if err != nil {
 		return Record{}, "the line is not a record: " + err.Error()
 	}
 	if seq == 0 {

@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -276,6 +277,30 @@ func TestJournalRefusesLongRecords(t *testing.T) {
 	}
 	if records, _, err := ReadJournal(j.Path()); err != nil || len(records) != 1 {
 		t.Errorf("%d records, %v", len(records), err)
+	}
+}
+
+// TestEnvelope holds the short way of reading a line to what encoding/json reads.
+func TestEnvelope(t *testing.T) {
+	raw := readFile(t, writeJournal(t, t.TempDir()))
+	for _, line := range bytes.SplitAfter(bytes.TrimSuffix(raw, []byte("\n")), []byte("\n")) {
+		line = append(bytes.TrimSuffix(line, []byte("\n")), '\n')
+		var want Record
+		if err := json.Unmarshal(line, &want); err != nil {
+			t.Fatal(err)
+		}
+		got, err := parseEnvelope(line, len(line)-chainTail)
+		if _, fast := fastEnvelope(line[:len(line)-chainTail]); err != nil || !fast {
+			t.Errorf("not read the short way (%v): %s", err, line)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Error(diff)
+		}
+	}
+	for _, odd := range []string{`{"v":1`, `{"v":1,"seq":x,`, `{"v":1,"seq":0,"t_wall":"a\"b","t_mono":0,`, `{ "v":1}`} {
+		if _, fast := fastEnvelope([]byte(odd)); fast {
+			t.Errorf("%s was read the short way", odd)
+		}
 	}
 }
 

@@ -486,7 +486,7 @@ func TestReadRunProblems(t *testing.T) {
 		all = append(all, p.String())
 	}
 	text := strings.Join(all, "\n")
-	for _, want := range []string{"torn tail", torn.id, damaged.id + "/journal.jsonl:", "the line is not a record", "no journal yet", "change text"} {
+	for _, want := range []string{"torn tail", torn.id, damaged.id + "/journal.jsonl:", "chain does not fit", "no journal yet", "change text"} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no problem says %q:\n%s", want, text)
 		}
