@@ -114,10 +114,10 @@ func (e *env) complain(err error) {
 	}
 }
 
-// selfName guesses how the user started this program: "go run ./cmd/stint" builds into a temporary
-// folder named go-build…, which nobody would type.
+// selfName guesses how the user started this program: "go run ./cmd/stint" builds
+// /tmp/go-buildN/b001/exe/stint, which nobody would type.
 func selfName(exe string) string {
-	if strings.Contains(filepath.ToSlash(exe), "/go-build") {
+	if exe = filepath.ToSlash(exe); strings.Contains(exe, "/go-build") && strings.Contains(exe, "/exe/") {
 		return "go run ./cmd/stint"
 	}
 	return "stint"

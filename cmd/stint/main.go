@@ -106,8 +106,9 @@ compared by paired, multiplicity-corrected tests.`,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
-		SilenceErrors: true,
-		SilenceUsage:  true,
+		SilenceErrors:              true,
+		SilenceUsage:               true,
+		SuggestionsMinimumDistance: 2,
 	}
 	root.PersistentFlags().BoolVarP(&e.Quiet, "quiet", "q", false, "no progress on stderr")
 	root.PersistentFlags().BoolVarP(&e.Verbose, "verbose", "v", false, "more on stderr")

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/study"
 )
 
@@ -50,7 +51,6 @@ resumes what was interrupted, by Ctrl-C or by a crash, and does nothing if all i
 	fl.StringVar(&f.retry, "retry", "", "`stopped`: try stopped episodes again")
 	fl.Float64Var(&f.maxUSD, "max-usd", 0, "start no new attempt once the study has cost so much")
 	fl.IntVar(&f.maxChecks, "max-checks", 0, "grade with at most so many checks (simulated studies only)")
-	fl.StringVar(&f.grade, "grade", "", "`none`: grade without a sandbox (simulated studies only)")
 	return cmd
 }
 
@@ -63,19 +63,15 @@ type runFlags struct {
 	retry     string
 	maxUSD    float64
 	maxChecks int
-	grade     string
 
-	again    string // what resumes this run: verb and arguments
-	quiet    bool   // no plan, no line per turn
-	lastLine bool   // the caller says what comes next
+	again string // what resumes this run: verb and arguments
+	quiet bool   // no plan, no line per turn
 }
 
 func (f *runFlags) check(e *env) error {
 	switch {
 	case f.retry != "" && f.retry != "stopped":
 		return inputErrorf("--retry stopped tries stopped episodes again", "--retry takes the word stopped, not %q", f.retry)
-	case f.grade != "" && f.grade != "none":
-		return inputErrorf("--grade none grades without a sandbox", "--grade takes the word none, not %q", f.grade)
 	case f.jobs < 0:
 		return inputErrorf("leave --jobs out for the default", "--jobs %d: a number of episodes is at least 1", f.jobs)
 	case f.maxUSD < 0:
@@ -109,13 +105,14 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 	}()
 	sum, err := s.Run(ctx, study.RunOptions{
 		Dir: dir, Jobs: f.jobs, Only: f.only, RetryStopped: f.retry == "stopped", MaxUSD: f.maxUSD,
-		MaxChecks: f.maxChecks, GradeNone: f.grade == "none",
-		Now: e.Now, Getenv: e.Getenv, Stint: e.Stint, Stderr: e.Stderr,
+		MaxChecks: f.maxChecks,
+		Now:       e.Now, Getenv: e.Getenv, Stint: e.Stint, Stderr: e.Stderr,
 		OnPlan: func(plan *study.Plan) {
 			if !f.quiet && !e.Quiet {
 				plan.Print(e.Stderr)
 			}
 		},
+		AfterAppend: e.testOnlyAfterAppend, Versions: map[string]string{"oracle": oracle.Version},
 		OnStart:  func(total, done int) { p = newProgress(e, total, done, !f.quiet) },
 		Progress: func(ev study.Event) { p.event(ev) },
 	})

@@ -186,7 +186,7 @@ func (s *comparedSource) useStudy(d *logs.RunDir, f compareFlags) error {
 	if _, err := os.Stat(d.StudyFile()); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	st, err := study.Load(d.StudyFile())
+	st, err := study.LoadFrozen(d)
 	if err != nil {
 		return err
 	}
