@@ -289,7 +289,9 @@ func endOfVoid(reason string) string {
 // keep takes the snapshot of workspace and HOME. A workspace over the limits fails the attempt; a HOME over
 // them is not kept.
 func (l *loop) keep() error {
-	snap, err := logs.TakeSnapshot(l.blobs, l.box.workspace, logs.SnapshotOptions{Cache: &l.box.workspaceCache})
+	opt := l.spec.Snapshot
+	opt.Cache = &l.box.workspaceCache
+	snap, err := logs.TakeSnapshot(l.blobs, l.box.workspace, opt)
 	var large *logs.TooLargeError
 	if errors.As(err, &large) {
 		l.box.known = false
@@ -299,7 +301,8 @@ func (l *loop) keep() error {
 		return err
 	}
 	d := logs.SnapshotTaken{Tree: snap.Tree, Files: snap.Files, Bytes: snap.Bytes}
-	home, err := logs.TakeSnapshot(l.blobs, l.box.home, logs.SnapshotOptions{Cache: &l.box.homeCache})
+	opt.Cache = &l.box.homeCache
+	home, err := logs.TakeSnapshot(l.blobs, l.box.home, opt)
 	if err != nil && !errors.As(err, &large) {
 		return err
 	}

@@ -82,22 +82,12 @@ func GradeMain(stdin io.Reader, stdout io.Writer) int {
 }
 
 func gradeStream(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
-	b, err := io.ReadAll(io.LimitReader(stdin, maxRequest))
-	if err != nil {
-		return fmt.Errorf("reading the request: %w", err)
-	}
-	var req GradeRequest
-	if err := json.Unmarshal(b, &req); err != nil {
-		return fmt.Errorf("decoding the request: %w", err)
-	}
-	if req.Suite == nil {
-		return errors.New("the request has no suite")
-	}
-	// Nothing that servers leave behind may live on, and nothing of them may look into this process.
-	if err := sandbox.SetSubreaper(); err != nil {
+	// The servers run beside this process: nothing of them may look into it, nothing they leave behind may live on.
+	if err := sandbox.Harden(); err != nil {
 		return err
 	}
-	if err := sandbox.Harden(); err != nil {
+	req, err := readRequest(stdin)
+	if err != nil {
 		return err
 	}
 	box, err := sandbox.New(ctx, sandbox.Options{Kind: sandbox.KindNone, Trusted: true, Limits: req.Limits})
@@ -111,6 +101,20 @@ func gradeStream(ctx context.Context, stdin io.Reader, stdout io.Writer) error {
 		return err
 	}
 	return json.NewEncoder(stdout).Encode(res)
+}
+
+func readRequest(stdin io.Reader) (req GradeRequest, err error) {
+	b, err := io.ReadAll(io.LimitReader(stdin, maxRequest))
+	if err != nil {
+		return req, fmt.Errorf("reading the request: %w", err)
+	}
+	if err := json.Unmarshal(b, &req); err != nil {
+		return req, fmt.Errorf("decoding the request: %w", err)
+	}
+	if req.Suite == nil || req.Checkout == "" || req.Scratch == "" {
+		return req, errors.New("the request lacks a suite, a checkout or a scratch folder")
+	}
+	return req, nil
 }
 
 // grader grades one checkout with servers that are processes of this process.

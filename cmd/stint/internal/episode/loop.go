@@ -11,6 +11,7 @@ import (
 	"syscall"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
+	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
 	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 	"github.com/stint-bench/stint/logs"
 )
@@ -75,6 +76,11 @@ func (l *loop) run(ctx context.Context) (end End, err error) {
 	}
 	if l.box, err = openWorkbox(l.spec.Work, l.spec.Boot); err != nil {
 		return End{}, err
+	}
+	if l.spec.Sandbox.Kind() == sandbox.KindNone {
+		if err := sandbox.SetSubreaper(); err != nil {
+			return End{}, err
+		}
 	}
 	l.openBudget()
 	if err := l.begin(len(records) > 0); err != nil {

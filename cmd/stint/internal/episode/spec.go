@@ -58,8 +58,9 @@ type Spec struct {
 	EpisodeUSD float64           // limit of the episode; 0 = none
 	Spent      harness.SpentFunc // the study's budget; nil = unlimited
 
-	MaxChecks    int           // checks per grading; 0 = all. Simulated studies only
-	ReadyTimeout time.Duration // until a server must answer /health; 0 = 20 s
+	Snapshot     logs.SnapshotOptions // limits of a snapshot; zero = those of package logs
+	MaxChecks    int                  // checks per grading; 0 = all. Simulated studies only
+	ReadyTimeout time.Duration        // until a server must answer /health; 0 = 20 s, for simulated agents 8 s
 	ServerLimits sandbox.Limits
 	Retry        bool // go on with an episode that was stopped
 
@@ -113,6 +114,10 @@ type Event struct {
 	USD                       *float64
 }
 
+// simulatedReady is the start limit of simulated servers, which start in milliseconds: those that never answer
+// cost a study less.
+const simulatedReady = 8 * time.Second
+
 func (s *Spec) fill() error {
 	switch {
 	case s.Dir == "" || s.ID == "":
@@ -146,6 +151,9 @@ func (s *Spec) fill() error {
 	if s.Boot == "" {
 		b, _ := os.ReadFile("/proc/sys/kernel/random/boot_id") // without it, one name for every boot
 		s.Boot = string(b)
+	}
+	if s.ReadyTimeout == 0 && s.Agent.Name() == harness.SimulatedName {
+		s.ReadyTimeout = simulatedReady
 	}
 	if s.VoidWait == nil {
 		s.VoidWait = s.defaultVoidWait

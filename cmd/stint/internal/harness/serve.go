@@ -10,6 +10,8 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime"
+	"runtime/debug"
 	"sync/atomic"
 	"time"
 
@@ -172,6 +174,9 @@ func serve(dir, port string, stdout io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("listening on port %s: %w", port, err)
 	}
+	// One small store and one request at a time: a second processor and a collector in a hurry only cost.
+	runtime.GOMAXPROCS(1)
+	debug.SetGCPercent(800)
 	go endWithParent(os.Getppid())
 	fmt.Fprintln(stdout, "server: listening")
 	return (&http.Server{Handler: handler}).Serve(l)
