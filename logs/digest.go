@@ -43,9 +43,7 @@ func Digest(t *Tables) map[string]string {
 		}
 	}
 	for _, c := range t.Checks {
-		if c.Status == "error" {
-			c.Actual = noAnswerClass(c.Actual)
-		}
+		c.Actual = classOf(c.Actual)
 		s.Checks = append(s.Checks, c)
 	}
 	s = s.clone()
@@ -58,21 +56,33 @@ func Digest(t *Tables) map[string]string {
 	}
 }
 
-// noAnswerClass says how a request without an answer ended.
-func noAnswerClass(actual string) string {
+// noAnswer are the classes of a request without an HTTP answer and the words that give them away in
+// the runner's texts and in those of operating systems.
+var noAnswer = []struct {
+	class string
+	words []string
+}{
+	{"refused", []string{"refused"}},
+	{"timeout", []string{"nothing within", "timeout", "timed out", "deadline"}},
+	{"reset", []string{"reset", "broken pipe"}},
+	{"cut", []string{"closed", "eof"}},
+}
+
+// classOf reduces what came instead of an HTTP answer to its class. An answer begins with its status
+// and stays, and so does a text of none of the classes.
+func classOf(actual string) string {
+	if actual == "" || actual[0] >= '0' && actual[0] <= '9' {
+		return actual
+	}
 	s := strings.ToLower(actual)
-	for _, class := range []struct{ name, words string }{
-		{"refused", "refused"},
-		{"timeout", "timeout|timed out|deadline"},
-		{"reset", "reset|broken pipe"},
-	} {
-		for word := range strings.SplitSeq(class.words, "|") {
+	for _, n := range noAnswer {
+		for _, word := range n.words {
 			if strings.Contains(s, word) {
-				return class.name
+				return n.class
 			}
 		}
 	}
-	return "cut"
+	return actual
 }
 
 func digestRows[T any](table string, rows []T) string {

@@ -425,6 +425,23 @@ func TestDigestIgnoresAccidents(t *testing.T) {
 	}
 }
 
+func TestClassOf(t *testing.T) {
+	for in, want := range map[string]string{
+		"no answer: connection refused":                                       "refused",
+		"no answer: nothing within 5 s":                                       "timeout",
+		"no answer: the connection was closed before the answer was complete": "cut",
+		"no answer: a row that it needs was not made":                         "no answer: a row that it needs was not made",
+		"Get \"http://127.0.0.1:1\": EOF":                                     "cut",
+		"read tcp 127.0.0.1:1->127.0.0.1:2: read: connection reset by peer":   "reset",
+		`400; body = {"error":{"code":"refused","field":"timeout"}}`:          `400; body = {"error":{"code":"refused","field":"timeout"}}`,
+		"": "",
+	} {
+		if got := classOf(in); got != want {
+			t.Errorf("%q has class %q, want %q", in, got, want)
+		}
+	}
+}
+
 func TestDigestIsStable(t *testing.T) {
 	d := newRun(t)
 	eventful(t, d, "s01")
