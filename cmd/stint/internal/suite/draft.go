@@ -51,6 +51,7 @@ type sent struct {
 	above   string
 	setup   bool
 	decimal string // key of a decimal in an answer that is no object of an entity
+	needs   []string
 }
 
 func (d *draft) fail(format string, args ...any) {
@@ -87,7 +88,7 @@ func (d *draft) send(method, path string, b body, s sent) {
 	if d.err != nil {
 		return
 	}
-	st := Step{Method: method, Path: path, Status: s.status, Capture: s.capture, Above: s.above, Setup: s.setup}
+	st := Step{Method: method, Path: path, Status: s.status, Capture: s.capture, Above: s.above, Setup: s.setup, Needs: s.needs}
 	if b != nil {
 		raw, err := marshal(b)
 		if err != nil {

@@ -50,7 +50,7 @@ func Feedback(level string, s *Suite, r *Result) Told {
 	const footer = 200 // room for the last line
 	for _, i := range order {
 		f := r.Failures[i]
-		text := fmt.Sprintf("- %s: %s: %s\n", f.ID, f.Title, statusWord(f))
+		text := fmt.Sprintf("- %s %s: %s\n", statusWord(f), f.ID, f.Title)
 		if level == "detailed" {
 			text = fmt.Sprintf("\n%d. %s", told+1, detail(s, f))
 		}
@@ -152,17 +152,18 @@ func anonymous(line string) string {
 	return deepPath.ReplaceAllString(line, "$1")
 }
 
+// statusWord tells what failed from what could not be carried out.
 func statusWord(f Failure) string {
 	if f.Status == StatusError {
-		return "could not be carried out"
+		return "ERROR"
 	}
-	return "failed"
+	return "FAIL"
 }
 
 // detail is one failing check in full: requirement, requests, expected, actual, since when.
 func detail(s *Suite, f Failure) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s: %s: %s\n", f.ID, f.Title, statusWord(f))
+	fmt.Fprintf(&b, "%s %s: %s\n", statusWord(f), f.ID, f.Title)
 	shown := map[string]bool{}
 	for _, id := range []string{f.Clauses[0], s.youngest(f.Clauses)} {
 		if c := s.Clause(id); c != nil && !shown[id] {

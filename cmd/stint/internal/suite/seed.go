@@ -2,6 +2,7 @@ package suite
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
@@ -256,7 +257,9 @@ func (d *draft) seedValue(f *scenario.Field, name string, i int) any {
 // readSeeded makes the checks of W0 that only read.
 func (g *generator) readSeeded(c *scenario.Clause) {
 	if a := g.schema.AnalyticsByUID(c.Subject); a != nil {
-		g.check(c, Seeded, about{"seeded", "analytics " + a.Name + " over several rows", "analytics", "value", ""}, func(d *draft) { d.statistic(a) })
+		g.check(c, Seeded, about{"seeded", "analytics " + a.Name + " over several rows", "analytics", "value", ""}, func(d *draft) {
+			d.statistic(a, g.seededRows(a.Entity))
+		})
 		return
 	}
 	e := g.schema.Entity(c.Subject)
@@ -286,9 +289,21 @@ func (g *generator) changeSeeded(c *scenario.Clause) {
 	})
 }
 
-// statistic asks an analytics endpoint.
-func (d *draft) statistic(a *scenario.Analytics) {
-	s := sent{status: 200, match: Present}
+// seededRows names the rows that an entity has in W0.
+func (g *generator) seededRows(entity string) []string {
+	var names []string
+	for name, r := range g.rows {
+		if r.entity == entity {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// statistic asks an analytics endpoint; without the rows that it is about there is no telling what is right.
+func (d *draft) statistic(a *scenario.Analytics, rows []string) {
+	s := sent{status: 200, match: Present, needs: rows}
 	if _, m := d.g.schema.FieldByUID(a.Measure); m != nil && m.Type == scenario.Decimal {
 		s.decimal = "value"
 	}
@@ -302,7 +317,7 @@ func (g *generator) readEmpty(c *scenario.Clause) {
 		g.check(c, Empty, about{"ok", "GET /health is answered", "health", "accept", ""}, func(d *draft) { d.send("GET", "/health", nil, sent{status: 200}) })
 	case scenario.KindAnalytics:
 		if a := g.schema.AnalyticsByUID(c.Subject); a != nil {
-			g.check(c, Empty, about{"empty", "analytics " + a.Name + " without rows", "analytics", "value", ""}, func(d *draft) { d.statistic(a) })
+			g.check(c, Empty, about{"empty", "analytics " + a.Name + " without rows", "analytics", "value", ""}, func(d *draft) { d.statistic(a, nil) })
 		}
 	case scenario.KindList:
 		if e := g.schema.Entity(c.Subject); e != nil {

@@ -76,6 +76,7 @@ type Step struct {
 	Capture string          `json:"c,omitempty"` // symbol bound to the integer "id" of the answer
 	Above   string          `json:"a,omitempty"` // the captured id must be greater than this symbol
 	Setup   bool            `json:"t,omitempty"` // makes a row that the check needs; not what it is about
+	Needs   []string        `json:"n,omitempty"` // symbols without which the answer can not be as expected
 }
 
 // How Step.Expect is compared. Lists are always compared whole and in order.
@@ -232,6 +233,30 @@ func validSteps(steps []Step) error {
 		}
 	}
 	return nil
+}
+
+// missing names the first symbol that a step refers to but does not capture itself and that is not bound, or "".
+func (st Step) missing(sy symbols) string {
+	for _, name := range st.Needs {
+		if _, ok := sy[name]; !ok {
+			return name
+		}
+	}
+	for _, text := range []string{st.Path, string(st.Body), string(st.Expect)} {
+		for rest := text; ; {
+			_, after, found := strings.Cut(rest, "${")
+			name, tail, closed := strings.Cut(after, "}")
+			if !found || !closed {
+				break
+			}
+			name = strings.TrimSuffix(name, ":s")
+			if _, ok := sy[name]; !ok && name != st.Capture {
+				return name
+			}
+			rest = tail
+		}
+	}
+	return ""
 }
 
 // symbols holds captured ids by name.

@@ -143,7 +143,8 @@ func (g *generator) uniqueNumber(f *scenario.Field, serial int64) int64 {
 		taken = map[int64]bool{}
 		g.taken[f.UID] = taken
 	}
-	size := *f.Max - low + 1
+	low++ // the limits themselves belong to the checks of the range
+	size := *f.Max - low
 	at := int64(uint64(serial) * 0x9E3779B97F4A7C15 >> 1 % uint64(size))
 	for n := int64(0); taken[at] && n < size; n++ {
 		at = (at + 1) % size
