@@ -50,6 +50,12 @@ func (c Config) Further() map[string]string {
 	return out
 }
 
+// A study larger than this is a slip of the finger: nobody could pay for it, and planning it would take long.
+const (
+	maxConfigs  = 1000
+	maxEpisodes = 1_000_000
+)
+
 // readConfigs multiplies out every entry of configs and names the results.
 func (s *Study) readConfigs(root *node) error {
 	list := root.get("configs")
@@ -57,6 +63,9 @@ func (s *Study) readConfigs(root *node) error {
 		if err := s.expand(n); err != nil {
 			return err
 		}
+	}
+	if episodes := len(s.Configs) * s.Scenarios.Count * s.Repeats; episodes > maxEpisodes {
+		return s.src.errorAt(list.place, "make it several studies", "the study has %d episodes; at most %d are run", episodes, maxEpisodes)
 	}
 	s.nameConfigs()
 	first := map[string]Config{}
@@ -183,7 +192,9 @@ func (s *Study) expandLevels(n, model *node, harness string) error {
 							c := base
 							c.Feedback, c.Retries, c.Session, c.Delivery, c.Tools = f.text, countOr(r, 0), session.text, d.text, t.text
 							c.ProcessRetries = countOr(pr, 0)
-							s.Configs = append(s.Configs, c)
+							if s.Configs = append(s.Configs, c); len(s.Configs) > maxConfigs {
+								return s.src.errorAt(n.place, "make it several studies", "the study has more than %d configurations", maxConfigs)
+							}
 						}
 					}
 				}

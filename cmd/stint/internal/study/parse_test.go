@@ -65,88 +65,8 @@ func TestBaseParses(t *testing.T) {
 // TestBadInput holds the whole message and the hint of every complaint; -update rewrites the golden file,
 // which is then to be read.
 func TestBadInput(t *testing.T) {
-	cases := []struct{ name, old, now string }{
-		{"unknown key at the top", "repeats: 1", "repeat: 1"},
-		{"unknown key in a flow mapping", "sampler: rules", "samplers: rules"},
-		{"unknown key of an entry of configs", "retries: 2}", "retry: 2}"},
-		{"unknown key with nothing near", "repeats: 1", "frobnicate: 1"},
-		{"duplicate key", "seed: 7", "seed: 7\nname: u"},
-		{"no value", "seed: 7", "seed:"},
-		{"wrong type: text for a number", "seed: 7", "seed: seven"},
-		{"wrong type: list for a number", "seed: 7", "seed: [7]"},
-		{"wrong type: value for a list", "runtimes: [python3]", "runtimes: python3"},
-		{"wrong type: list for a mapping", "limits: {memory: 4GiB}", "limits: [4GiB]"},
-		{"wrong type: value for a mapping", "jobs: {episodes: 4}", "jobs: 4"},
-		{"fraction for a count", "count: 20", "count: 2.5"},
-		{"not YAML", "repeats: 1", "repeats: [1"},
-		{"tab for indentation", "  attempt:", "\tattempt:"},
-		{"missing required key", "name: t\n", ""},
-		{"unknown version", "version: 1", "version: 2"},
-		{"name with a slash", "name: t", "name: a/b"},
-		{"zero scenarios", "count: 20", "count: 0"},
-		{"negative changes", "changes: 100", "changes: -1"},
-		{"negative repeats", "repeats: 1", "repeats: -2"},
-		{"no count", "count: 20, ", ""},
-		{"a set of scenarios", "{count: 20, changes: 100, sampler: rules}", "{set: scenarios/main}"},
-		{"sampler llm", "sampler: rules", "sampler: {llm: alpha}"},
-		{"unknown mode", "repeats: 1", "mode: failstop"},
-		{"teleport", "repeats: 1", "mode: teleport"},
-		{"bad size", "memory: 4GiB", "memory: 4 gigs"},
-		{"bad duration", "wall: 30m", "wall: 30"},
-		{"negative duration", "wall: 30m", "wall: -30m"},
-		{"container", "  runtimes:", "  kind: container\n  runtimes:"},
-		{"unknown word", "feedback: none", "feedback: nonne"},
-		{"feedback none with retries", "feedback: [minimal, detailed], retries: 2", "feedback: none, retries: 2"},
-		{"feedback none in a list with retries", "feedback: [minimal, detailed], retries: 2", "feedback: [minimal, none], retries: [0, 2]"},
-		{"negative retries", "retries: 2", "retries: -1"},
-		{"value twice in a list", "[minimal, detailed]", "[minimal, minimal]"},
-		{"empty list", "[minimal, detailed]", "[]"},
-		{"no configuration", "configs:\n  - {model: [alpha, beta], harness: builtin, feedback: none, retries: 0}\n  - {model: alpha, harness: builtin, feedback: [minimal, detailed], retries: 2}\n", "configs: []\n"},
-		{"configuration twice", "[alpha, beta]", "alpha, harness: builtin, feedback: minimal, retries: 2}\n  - {model: [alpha, beta]"},
-		{"unknown model", "[alpha, beta]", "[alpha, betta]"},
-		{"entry without model", "model: [alpha, beta], ", ""},
-		{"real model without harness", "{model: alpha, harness: builtin,", "{model: alpha,"},
-		{"unknown harness", "model: alpha, harness: builtin", "model: alpha, harness: builtins"},
-		{"harness to come", "model: alpha, harness: builtin", "model: alpha, harness: opencode"},
-		{"simulated harness with a real model", "model: alpha, harness: builtin", "model: alpha, harness: simulated"},
-		{"builtin with a simulated model", "model: alpha, harness: builtin", "model: sim, harness: builtin"},
-		{"reference with a model", "model: alpha, harness: builtin", "model: alpha, harness: reference"},
-		{"reference with feedback", "{model: alpha, harness: builtin", "{harness: reference"},
-		{"tools of a simulated agent", "{model: alpha, harness: builtin,", "{model: sim, tools: text,"},
-		{"api and protocol", "api: chat", "api: responses"},
-		{"model without url", `url: "https://beta.example.com/v1"`, "context: 8k"},
-		{"model with a bad url", `url: "https://beta.example.com/v1"`, "url: beta.example.com"},
-		{"credentials in a url", "https://beta.example.com/v1", "https://user:secret@beta.example.com/v1"},
-		{"a key for the name of its variable", "key_env: ALPHA_KEY", "key_env: sk-1234567890"},
-		{"simulated model with a url", "simulate: weak", "simulate: weak, url: x"},
-		{"transport to come", "simulate: weak", "simulate: weak, transport: python"},
-		{"negative temperature", "context: 200k", "temperature: -1"},
-		{"money limit without a price", "  attempt:", "  study: {usd: 10}\n  attempt:"},
-		{"money limit of zero", "  attempt:", "  study: {usd: 0}\n  attempt:"},
-		{"price table that is not there", "jobs:", "prices: nowhere.yaml\njobs:"},
-		{"alpha out of range", "analysis:", "analysis:\n  alpha: 5"},
-		{"family without a pair", "within: [harness, feedback, retries]}", "within: [harness, feedback, retries], filter: 'model:beta'}"},
-		{"family that says nothing", "by: model, within: [harness, feedback, retries]", "outcome: full"},
-		{"family that says too much", "by: model,", "by: model, pairs: all,"},
-		{"within without by", "by: model, within: [harness, feedback, retries]", "pairs: all, within: model"},
-		{"stray factor", "by: model, within: [harness, feedback, retries]", "by: feedback, within: [model, harness]"},
-		{"unknown factor", "by: model", "by: modell"},
-		{"factor in both lists", "within: [harness, feedback, retries]", "within: [model, harness, feedback, retries]"},
-		{"unknown configuration in a pair", "by: model, within: [harness, feedback, retries]", "pairs: [[alpha+builtin/none/r0, beta+builtin/none/r1]]"},
-		{"unknown baseline", "by: model, within: [harness, feedback, retries]", "baseline: alpha"},
-		{"pair with itself", "by: model, within: [harness, feedback, retries]", "pairs: [[alpha+builtin/none/r0, alpha+builtin/none/r0]]"},
-		{"pair twice", "by: model, within: [harness, feedback, retries]", "pairs: [[alpha+builtin/none/r0, beta+builtin/none/r0], [beta+builtin/none/r0, alpha+builtin/none/r0]]"},
-		{"pair of three", "by: model, within: [harness, feedback, retries]", "pairs: [[a, b, c]]"},
-		{"filter that cannot be read", "by: model,", "by: model, filter: 'model:(',"},
-		{"filter by something a configuration has not", "by: model,", "by: model, filter: 'scenario:s01',"},
-		{"two families of one name", "analysis:\n  families:", "analysis:\n  families:\n    - {name: models, pairs: all}"},
-		{"judge that is no model", "jobs:", "judge: {model: alfa}\njobs:"},
-		{"anchor", "seed: 7", "seed: &x 7"},
-		{"two documents", "seed: 7\n", "seed: 7\n---\nversion: 1\n"},
-		{"control characters", "name: t", "name: \"a\x1b[31mb\""},
-	}
 	var got strings.Builder
-	for _, c := range cases {
+	for _, c := range badInputs {
 		_, err := Parse("study.yaml", []byte(edit(t, c.old, c.now)))
 		fmt.Fprintf(&got, "== %s\n%s\n", c.name, complaint(t, c.name, err))
 	}
@@ -155,6 +75,15 @@ func TestBadInput(t *testing.T) {
 		fmt.Fprintf(&got, "== %s\n%s\n", c.name, complaint(t, c.name, err))
 	}
 	golden(t, "testdata/bad.golden", got.String())
+}
+
+// numbers lists 0 … n−1.
+func numbers(n int) string {
+	var b strings.Builder
+	for i := range n {
+		fmt.Fprintf(&b, "%d, ", i)
+	}
+	return strings.TrimSuffix(b.String(), ", ")
 }
 
 // complaint renders an error as the command prints it, and insists on its kind.
