@@ -46,6 +46,7 @@ type Journal struct {
 	seq     int64
 	size    int64
 	chain   string
+	limit   int   // of a line; MaxLine but for tests
 	broken  error // set when the file's state is unknown; every later Append returns it
 }
 
@@ -68,7 +69,7 @@ func OpenJournal(dir, episode string, opt JournalOptions) (*Journal, []Record, e
 	if err != nil {
 		return nil, nil, fmt.Errorf("opening journal %s: %w", path, err)
 	}
-	j := &Journal{file: file, path: path, episode: episode, opt: opt, opened: opt.Now(), chain: episode}
+	j := &Journal{file: file, path: path, episode: episode, opt: opt, opened: opt.Now(), chain: episode, limit: MaxLine}
 	records, err := j.recover(dir)
 	if err == nil && created {
 		err = syncDir(dir, opt.Sync)
@@ -217,8 +218,8 @@ func (j *Journal) encode(typ string, turn, attempt *int, data any, now time.Time
 	b = append(b, name...)
 	b = append(b, `,"data":`...)
 	b = append(b, body...)
-	if len(b)+chainTail > MaxLine {
-		return nil, "", fmt.Errorf("record of %d bytes is over the limit of %d", len(b)+chainTail, MaxLine)
+	if len(b)+chainTail > j.limit {
+		return nil, "", fmt.Errorf("record of %d bytes is over the limit of %d", len(b)+chainTail, j.limit)
 	}
 	chain = chainOf(j.chain, b)
 	b = append(b, chainKey...)

@@ -1,6 +1,9 @@
 package logs
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestRedact(t *testing.T) {
 	// The secrets are put together here, so that this file holds none a scanner would find.
@@ -39,6 +42,16 @@ func TestRedact(t *testing.T) {
 	} {
 		if got := Redact(s); got != s {
 			t.Errorf("%q became %q", s, got)
+		}
+	}
+}
+
+func BenchmarkRedact(b *testing.B) {
+	text := strings.Repeat(`{"role":"assistant","content":"def handler(key, value): return {\"id\": 1, \"field\": null} # /customers/17?limit=10"}`+"\n", 2000)
+	b.SetBytes(int64(len(text)))
+	for b.Loop() {
+		if Redact(text) != text {
+			b.Fatal("changed")
 		}
 	}
 }
