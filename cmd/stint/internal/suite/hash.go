@@ -10,8 +10,9 @@ import (
 )
 
 // ContentHash identifies a scenario by what an agent meets: SHA-256 over the change text, SPEC.md and suite of
-// every turn, as 64 hex digits. Outcomes are paired on it. Every part is preceded by its length, so that no two
-// scenarios give the same bytes. A suite that can not be encoded, which none of Generate or Decode is, gives "".
+// every turn, as 64 hex digits. Outcomes are paired on it. The generators' version is left out: what another version
+// makes the same is the same. Every part is preceded by its length, so that no two scenarios give the same bytes.
+// A suite that can not be encoded, which none of Generate or Decode is, gives "".
 func ContentHash(sc *scenario.Scenario, suites []*Suite) string {
 	h := sha256.New()
 	for i, st := range sc.Steps {
@@ -20,7 +21,9 @@ func ContentHash(sc *scenario.Scenario, suites []*Suite) string {
 		if i >= len(suites) {
 			continue
 		}
-		b, err := suites[i].Encode()
+		s := *suites[i]
+		s.Version = ""
+		b, err := s.Encode()
 		if err != nil {
 			return ""
 		}
