@@ -12,6 +12,9 @@ type scale struct{ mean, interval, difference int }
 // scaleOf chooses the decimals: one for turns, more for small values, none for intervals of differences beyond 50.
 func scaleOf(c *Comparison) scale {
 	size := c.cap()
+	if size == 0 && (c.Outcome == "full" || c.Outcome == "share") {
+		size = 1
+	}
 	if size == 0 {
 		for i := range c.Configs {
 			if m := c.Configs[i].Mean; m != nil {
