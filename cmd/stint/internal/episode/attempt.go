@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"syscall"
 	"time"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
@@ -197,7 +196,7 @@ func (l *loop) leave(ctx context.Context) error {
 
 // agentNotRun voids an attempt that failed on our side, unless nothing can be written any more.
 func (l *loop) agentNotRun(ctx context.Context, err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if diskFull(err) {
 		return err
 	}
 	if err := l.append(logs.TypeUsage, logs.Usage{Via: l.via()}, false); err != nil {
@@ -289,6 +288,9 @@ func endOfVoid(reason string) string {
 // keep takes the snapshot of workspace and HOME. A workspace over the limits fails the attempt; a HOME over
 // them is not kept.
 func (l *loop) keep() error {
+	if err := l.box.mend(); err != nil {
+		return err
+	}
 	opt := l.spec.Snapshot
 	opt.Cache = &l.box.workspaceCache
 	snap, err := logs.TakeSnapshot(l.blobs, l.box.workspace, opt)

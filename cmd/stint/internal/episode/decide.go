@@ -19,7 +19,6 @@ func (l *loop) decide() error {
 	case *s.grade.Passed:
 		return l.endTurn(true)
 	}
-	// A snapshot that was never taken has no exit in doubt; the completion of the attempt decides.
 	if c := s.exit.Completion; c != harness.CompletionClean && s.processUsed < s.start.ProcessRetries {
 		evidence := oneLine(strings.TrimSpace(c + " " + s.exit.Limit + " " + s.exit.Detail))
 		return l.voidAttempt(voidProcessRetry, evidence)

@@ -9,7 +9,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
@@ -40,7 +39,7 @@ func (l *loop) gradeAttempt(ctx context.Context) error {
 	if err := errors.Join(ctx.Err(), removeAll(l.box.grading())); err != nil {
 		return err // nothing is recorded: the snapshot is graded when the episode goes on
 	}
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
+	if diskFull(err) {
 		return err
 	}
 	if err != nil {

@@ -208,12 +208,12 @@ func (l *loop) append(typ string, data any, sync bool) error {
 	}
 	r := logs.Record{Type: typ, Data: b}
 	turn, attempt := l.state.turn, l.state.attempt
-	if d, ok := data.(logs.TurnStart); ok && d.Name != "" {
-		turn = len(l.state.passed)
-	}
 	switch typ {
 	case logs.TypeEpisodeStart, logs.TypeResume, logs.TypeEpisodeEnd:
-	case logs.TypeTurnStart, logs.TypeTurnEnd:
+	case logs.TypeTurnStart:
+		turn = len(l.state.passed)
+		r.Turn = &turn
+	case logs.TypeTurnEnd:
 		r.Turn = &turn
 	default:
 		r.Turn, r.Attempt = &turn, &attempt
@@ -273,8 +273,13 @@ func (e diskError) Hint() string {
 	return "nothing recorded is lost: free some space, then run the same command again"
 }
 
+// diskFull says that nothing more can be written: no void would reach the journal either.
+func diskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
+}
+
 func hintDisk(err error) error {
-	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG) {
+	if diskFull(err) {
 		return diskError{err}
 	}
 	return err

@@ -447,6 +447,35 @@ func TestSnapshotTooLarge(t *testing.T) {
 	}
 }
 
+// An agent may delete its own folder, or make it a link: the attempt failed, and nothing else happens.
+func TestWorkspaceDeleted(t *testing.T) {
+	outside := t.TempDir()
+	if err := os.WriteFile(filepath.Join(outside, "precious"), nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	s, _ := scriptedSpec(t, func(r harness.Request) act {
+		return act{nothing: r.Turn == 1 && r.Attempt < 2, do: func(r harness.Request) {
+			if r.Turn != 1 || r.Attempt > 1 {
+				return
+			}
+			if err := os.RemoveAll(r.Workspace); err != nil {
+				t.Error(err)
+			}
+			if r.Attempt == 1 {
+				if err := os.Symlink(outside, r.Workspace); err != nil {
+					t.Error(err)
+				}
+			}
+		}}
+	})
+	if end := mustRun(t, s); end.Reason != EndCapped {
+		t.Errorf("end %+v; journal %q", end, essential(kinds(t, s)))
+	}
+	if _, err := os.Stat(filepath.Join(outside, "precious")); err != nil {
+		t.Error(err)
+	}
+}
+
 // A grader that fails is tried three times on the same snapshot; then the episode is stopped, not failed.
 func TestGraderFails(t *testing.T) {
 	broken := true

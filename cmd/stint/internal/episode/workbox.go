@@ -122,6 +122,26 @@ func removeAll(dir string) error {
 	return nil
 }
 
+// mend makes workspace and HOME folders again that we may enter, whatever the agent made of them: without a
+// sandbox it can delete them, replace them by a link or take away the rights.
+func (w *workbox) mend() error {
+	for _, dir := range []string{w.workspace, w.home} {
+		st, err := os.Lstat(dir)
+		if err == nil && st.IsDir() {
+			if st.Mode().Perm()&0o700 == 0o700 {
+				continue
+			}
+			err = os.Chmod(dir, 0o755)
+		} else if err == nil || errors.Is(err, fs.ErrNotExist) {
+			err = renew(dir)
+		}
+		if err != nil {
+			return fmt.Errorf("opening what the agent left: %w", err)
+		}
+	}
+	return nil
+}
+
 // close removes the whole scratch folder.
 func (w *workbox) close() error { return removeAll(w.root) }
 
