@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,6 +93,15 @@ func TestJournalRoundTrip(t *testing.T) {
 	if diff := cmp.Diff(Usage{Via: "reader", In: ptr(int64(3))}, u); err != nil || diff != "" {
 		t.Errorf("usage: %v\n%s", err, diff)
 	}
+	// The chain, computed here anew: SHA-256 over the last chain and the line before the comma of its own.
+	prev := testEpisode
+	for i, r := range records {
+		line, _, _ := strings.Cut(string(raw[r.Offset:r.Offset+r.Length]), `,"chain":"`)
+		if want := fmt.Sprintf("%x", sha256.Sum256([]byte(prev+line))); r.Chain != want {
+			t.Errorf("record %d has chain %s, want %s", i, r.Chain, want)
+		}
+		prev = r.Chain
+	}
 	if *records[4].Turn != 0 || *records[4].Attempt != 0 || records[2].Attempt != nil {
 		t.Error("turn or attempt got lost")
 	}
@@ -131,6 +141,23 @@ func TestJournalTornAnywhere(t *testing.T) {
 				t.Fatalf("cut at %d: kept %q", cut, kept)
 			}
 		}
+	}
+}
+
+// TestJournalRepairLosesNothing makes the copy of a torn tail fail: then nothing may be cut.
+func TestJournalRepairLosesNothing(t *testing.T) {
+	dir := t.TempDir()
+	path := writeJournal(t, dir)
+	raw := readFile(t, path)[:700]
+	mustWrite(t, path, string(raw), 0o644)
+	_, _, err := OpenJournal(dir, testEpisode, JournalOptions{Sync: func(f *os.File) error {
+		if filepath.Base(f.Name()) == TornName {
+			return syscall.ENOSPC
+		}
+		return nil
+	}})
+	if !errors.Is(err, syscall.ENOSPC) || !bytes.Equal(readFile(t, path), raw) {
+		t.Errorf("%v; the journal has %d bytes, want %d", err, len(readFile(t, path)), len(raw))
 	}
 }
 

@@ -158,8 +158,12 @@ func TestRestoreRefusesHostileTrees(t *testing.T) {
 		"dotdot":    fmt.Sprintf("f %s 1 0 \"..\"\n", sha),
 		"duplicate": fmt.Sprintf("l \"a\" \"/tmp\"\nd %s 1 1 0 \"a\"\n", sha),
 		"kind":      "p \"a\"\n",
+		"inner":     fmt.Sprintf("d %s 1 1 0 \"a\"\nf %s 1 0 \"a/b\"\n", TreeSHA(), sha),
 		"no end":    fmt.Sprintf("f %s 1 0 \"a\"", sha),
 	} {
+		if entries, err := decodeTree([]byte(treeHead + text)); err == nil {
+			t.Errorf("%s: read as %v", name, entries)
+		}
 		tree, err := b.Put([]byte(treeHead + text))
 		if err != nil {
 			t.Fatal(err)
