@@ -63,7 +63,7 @@ func (l *loop) grade(ctx context.Context, snap snapshot) (*GradeResult, error) {
 	req := GradeRequest{Suite: l.suite(), Schema: l.spec.Scenario.Steps[l.state.turn].Schema, MaxChecks: l.spec.MaxChecks,
 		ReadyTimeout: l.spec.ReadyTimeout, Limits: l.spec.ServerLimits}
 	req.Checkout, req.Scratch = filepath.Join(l.box.grading(), "checkout"), filepath.Join(l.box.grading(), "scratch")
-	if err := logs.RestoreSnapshot(l.blobs, snap.tree, req.Checkout); err != nil {
+	if err := restoreTree(l.blobs, snap.tree, req.Checkout); err != nil {
 		return nil, err
 	}
 	if local, ok := l.spec.Agent.(harness.InProcess); ok && local.InProcess() {
@@ -81,7 +81,7 @@ func (l *loop) grade(ctx context.Context, snap snapshot) (*GradeResult, error) {
 	}
 	if l.spec.Sandbox.Kind() == sandbox.KindNone {
 		g := &grader{req: req, box: l.spec.Sandbox, env: l.spec.Sandbox.Environ()}
-		g.checkout = func(dir string) error { return logs.RestoreSnapshot(l.blobs, snap.tree, dir) }
+		g.checkout = func(dir string) error { return restoreTree(l.blobs, snap.tree, dir) }
 		return g.grade(ctx)
 	}
 	return l.gradeInSandbox(ctx, req)

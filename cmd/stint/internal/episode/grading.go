@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"time"
@@ -74,6 +75,7 @@ type BuildResult struct {
 func GradeMain(stdin io.Reader, stdout io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
 	defer stop()
+	debug.SetGCPercent(400) // a short life with little memory: collecting costs more than it gives
 	if err := gradeStream(ctx, stdin, stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "stint: grading: %v\n", err)
 		return 1
@@ -243,7 +245,7 @@ func (g *grader) startIn(ctx context.Context, dir string) (*worldServer, time.Du
 		if err := g.checkout(app); err != nil {
 			return nil, 0, err
 		}
-	} else if err := sandbox.CopyTree(g.req.Checkout, app); err != nil {
+	} else if err := copyTree(g.req.Checkout, app); err != nil {
 		return nil, 0, err
 	}
 	p, took, err := sandbox.StartServer(ctx, sandbox.ServerSpec{Dir: app, DataDir: data, Home: home, Env: g.environ(),

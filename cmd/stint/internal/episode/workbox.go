@@ -79,7 +79,7 @@ func (w *workbox) restore(blobs *logs.Blobs, to snapshot) error {
 		if part.tree == "" {
 			continue
 		}
-		if err := logs.RestoreSnapshot(blobs, part.tree, part.dir); err != nil {
+		if err := restoreTree(blobs, part.tree, part.dir); err != nil {
 			return err
 		}
 	}
