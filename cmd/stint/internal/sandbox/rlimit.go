@@ -45,7 +45,7 @@ func limitProcess(pid int, l Limits, countProcesses bool) error {
 }
 
 // SetSubreaper makes daemons that an agent leaves behind children of this process, so that they are found
-// and ended by their process id. stint calls it once before it runs anything without a PID namespace.
+// and ended by their process id. New calls it for the kind none.
 func SetSubreaper() error {
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("becoming the reaper of orphaned processes: %w", err)

@@ -39,7 +39,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Exit, error) {
 	if ctx.Err() != nil {
 		return Exit{By: "stint"}, nil
 	}
-	r := &running{sandbox: s, command: c, stdout: newStream(c.MaxOutput), stderr: newStream(c.MaxOutput)}
+	r := &running{sandbox: s, command: c, limits: s.opt.Limits.forRole(c.Role), stdout: newStream(c.MaxOutput), stderr: newStream(c.MaxOutput)}
 	if c.Merge {
 		r.stderr = r.stdout
 	}
@@ -58,6 +58,7 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Exit, error) {
 type running struct {
 	sandbox        *Sandbox
 	command        Command
+	limits         Limits
 	cmd            *exec.Cmd
 	began          time.Time
 	mark           string // under none
@@ -241,7 +242,7 @@ func (r *running) letGo(t *talk, status *bufio.Scanner) error {
 		return errors.New("bwrap made no namespaces")
 	}
 	r.child = first.Child
-	if err := limitProcess(r.child, r.sandbox.opt.Limits, true); err != nil {
+	if err := limitProcess(r.child, r.limits, true); err != nil {
 		return err
 	}
 	if _, err := t.blockW.WriteString("x"); err != nil {
@@ -321,7 +322,7 @@ func (r *running) startPlain() error {
 		discard()
 		return fail(err)
 	}
-	if err := open(s.opt.Limits); err != nil {
+	if err := open(r.limits); err != nil {
 		_ = cmd.Process.Kill() // behind the gate nothing has run yet
 		_ = cmd.Wait()
 		unregister(cmd.Process.Pid)
@@ -344,7 +345,7 @@ func (r *running) wait(ctx context.Context) (Exit, error) {
 	go func() { done <- r.cmd.Wait() }()
 	stop := make(chan struct{})
 	over := make(chan string, 1)
-	w := &watcher{limits: s.opt.Limits, dirs: []string{r.command.Workspace, r.command.Home}, list: r.list}
+	w := &watcher{limits: r.limits, dirs: []string{r.command.Workspace, r.command.Home}, list: r.list}
 	go func() { over <- w.run(stop) }()
 	var timeout <-chan time.Time
 	if r.command.Timeout > 0 {

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -40,7 +41,7 @@ type ServerSpec struct {
 	Env          []string
 	ReadyTimeout time.Duration // 0 = 20 s
 	LogMax       int           // bytes of output kept, head and tail; 0 = 5 MiB
-	Limits       Limits        // zero fields: no limit set here
+	Limits       Limits        // all zero: none is set here
 }
 
 // The reasons of a ServerError.
@@ -78,6 +79,7 @@ type ServerProcess struct {
 	once   sync.Once
 	code   *int
 	signal string
+	over   atomic.Value // string: the limit for which we killed it
 }
 
 // StartServer starts ./start.sh as a process of this process, in its own session, and waits until it is
@@ -216,7 +218,21 @@ func spawnServer(spec ServerSpec, argv []string, port int) (*ServerProcess, erro
 		p.Stop(context.Background())
 		return nil, err
 	}
+	if spec.Limits.Memory > 0 || spec.Limits.Processes > 0 {
+		go p.watch(spec.Limits.withDefaults())
+	}
 	return p, nil
+}
+
+// watch ends the server when all its processes together pass a limit.
+func (p *ServerProcess) watch(l Limits) {
+	w := &watcher{limits: l, list: func() (string, []process) {
+		return "/proc", family(p.cmd.Process.Pid, "", processes("/proc"))
+	}}
+	if limit := w.run(p.done); limit != "" {
+		p.over.Store(limit)
+		_ = unix.Kill(-p.cmd.Process.Pid, unix.SIGKILL) // Stop ends what is in other groups
+	}
 }
 
 // waitReady polls /health, every 5 ms at first, then less often, up to every 100 ms.
@@ -291,6 +307,9 @@ func (p *ServerProcess) failed(reason, detail string) *ServerError {
 
 // ended describes the end of start.sh; done must be closed.
 func (p *ServerProcess) ended() string {
+	if limit, ok := p.over.Load().(string); ok {
+		return "killed: over the limit on " + limit
+	}
 	if p.signal != "" {
 		return p.signal
 	}

@@ -68,6 +68,27 @@ func TestServer(t *testing.T) {
 	}
 }
 
+func TestServerOverItsLimits(t *testing.T) {
+	t.Parallel()
+	hog := "for i in 1 2 3; do python3 -c 'import time; b = bytearray(100 << 20); time.sleep(60)' & done\n"
+	dir := serverDir(t, hog+"exec python3 s.py", "200", envPort)
+	p, _, err := StartServer(t.Context(), ServerSpec{Dir: dir, DataDir: t.TempDir(), Limits: Limits{Memory: 200 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop(context.Background())
+	for range 600 {
+		if ended, how := p.Exited(); ended {
+			if how != "killed: over the limit on memory" {
+				t.Errorf("ended: %s", how)
+			}
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Error("the server lives on")
+}
+
 func TestServerThatDoesNotStart(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
