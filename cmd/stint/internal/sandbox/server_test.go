@@ -24,7 +24,7 @@ http.server.HTTPServer(("127.0.0.1", PORT), H).serve_forever()
 func serverDir(t *testing.T, start, status, port string) string {
 	t.Helper()
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("python3 is not installed")
+		missing(t, "python3 is not installed")
 	}
 	dir := t.TempDir()
 	py := strings.NewReplacer("STATUS", status, "PORT", port).Replace(pythonServer)
