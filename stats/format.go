@@ -3,7 +3,6 @@ package stats
 import (
 	"fmt"
 	"math"
-	"strings"
 )
 
 // FormatP formats a p-value for print: two significant digits below 0.01,
@@ -26,8 +25,5 @@ func FormatP(p float64) string {
 	case p < 1e-300:
 		return "<1e-300"
 	}
-	s := fmt.Sprintf("%.1e", p)
-	mantissa, exponent, _ := strings.Cut(s, "e")
-	sign := exponent[:1]
-	return mantissa + "e" + strings.TrimPrefix(sign, "+") + strings.TrimLeft(exponent[1:], "0")
+	return fmt.Sprintf("%.1e", p)
 }
