@@ -126,6 +126,7 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 		return sum, &exitError{code: exitInterrupted, err: errors.New("interrupted; everything that was finished is recorded"), hint: "go on with: " + resume}
 	case err != nil:
 		return sum, err
+	case e.Quiet:
 	case sum.NothingToDo:
 		e.say("%s is complete: nothing to do", clean(dir))
 	default:
