@@ -102,6 +102,7 @@ func StartServer(ctx context.Context, spec ServerSpec) (*ServerProcess, time.Dur
 		}
 		p, err := spawnServer(spec, argv, port)
 		if err != nil {
+			givenPorts.giveBack(port)
 			return nil, 0, &ServerError{Reason: ReasonSpawn, Ours: true, Detail: err.Error()}
 		}
 		err = p.waitReady(ctx, spec.ReadyTimeout)
@@ -136,10 +137,14 @@ func freePort() (int, error) {
 	end := ephemeralFrom()
 	for range 50 {
 		port := lowestPort + rand.IntN(end-lowestPort)
+		if !givenPorts.take(port) {
+			continue
+		}
 		l, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(port))
 		if err == nil {
 			return port, l.Close()
 		}
+		givenPorts.giveBack(port)
 	}
 	return 0, fmt.Errorf("finding a free port: 50 ports between %d and %d are all taken", lowestPort, end)
 }
@@ -251,7 +256,7 @@ func (p *ServerProcess) waitReady(ctx context.Context, limit time.Duration) erro
 	for pause := 5 * time.Millisecond; ; pause = min(pause*3/2, 100*time.Millisecond) {
 		for _, host := range []string{"127.0.0.1", "[::1]"} {
 			status, err := health(ctx, client, host, p.port)
-			if err == nil && status == http.StatusOK {
+			if err == nil && status == http.StatusOK && (p.owns() || time.Since(p.began) > ownGrace) {
 				p.host = host
 				return nil
 			}
@@ -354,6 +359,7 @@ func (p *ServerProcess) Stop(ctx context.Context) (code *int, signal, log string
 		endFamily(pid, p.mark)
 		<-p.done
 		unregister(pid)
+		givenPorts.giveBack(p.port)
 		p.drain()
 		p.reader.Close()
 	})
