@@ -7,6 +7,9 @@ import (
 	"strings"
 )
 
+// listenState is the state of a listening socket in /proc/net/tcp.
+const listenState = "0A"
+
 // listening is the sorted list of TCP ports on which any of the processes listens, as far as /proc tells.
 func listening(ps []process) []int {
 	ports := map[string]int{} // by socket inode
@@ -17,7 +20,6 @@ func listening(ps []process) []int {
 		}
 		for line := range strings.Lines(string(b)) {
 			f := strings.Fields(line)
-			const listenState = "0A"
 			if len(f) < 10 || f[3] != listenState {
 				continue
 			}

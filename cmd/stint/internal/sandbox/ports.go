@@ -1,8 +1,11 @@
 package sandbox
 
 import (
+	"bufio"
+	"fmt"
 	"os"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 )
@@ -43,17 +46,62 @@ const ownGrace = time.Second
 // owns tells whether a process of the server listens on its port. start.sh itself is asked first: it has mostly
 // become the server.
 func (p *ServerProcess) owns() bool {
-	leader := process{pid: p.cmd.Process.Pid}
-	for _, port := range listening([]process{leader}) {
-		if port == p.port {
+	leader := p.cmd.Process.Pid
+	for _, file := range []string{"/proc/net/tcp", "/proc/net/tcp6"} {
+		inode := listener(file, p.port)
+		if inode == "" {
+			continue
+		}
+		if holds(leader, inode) {
 			return true
 		}
+		for _, q := range family(leader, p.mark, processes("/proc")) {
+			if holds(q.pid, inode) {
+				return true
+			}
+		}
 	}
-	if _, err := os.Stat("/proc/" + strconv.Itoa(leader.pid)); err != nil {
+	return false
+}
+
+// listener is the inode of the socket that listens on a port, or "". The kernel lists such sockets first and makes the
+// rest of the list, for which it walks through a large table, only as it is read: so little is read at once.
+func listener(file string, port int) string {
+	f, err := os.Open(file)
+	if err != nil {
+		return ""
+	}
+	defer f.Close()
+	const oneLine = 160
+	want := fmt.Sprintf(":%04X", port)
+	r := bufio.NewReaderSize(f, oneLine)
+	for first := true; ; first = false {
+		line, err := r.ReadString('\n')
+		if err != nil {
+			return ""
+		}
+		fields := strings.Fields(line)
+		if first || len(fields) < 10 {
+			continue
+		}
+		if fields[3] != listenState {
+			return ""
+		}
+		if strings.HasSuffix(fields[1], want) {
+			return fields[9]
+		}
+	}
+}
+
+// holds tells whether a process has a socket open, as far as /proc tells.
+func holds(pid int, inode string) bool {
+	dir := "/proc/" + strconv.Itoa(pid) + "/fd"
+	entries, err := os.ReadDir(dir)
+	if err != nil {
 		return false
 	}
-	for _, port := range listening(family(leader.pid, p.mark, processes("/proc"))) {
-		if port == p.port {
+	for _, e := range entries {
+		if link, err := os.Readlink(dir + "/" + e.Name()); err == nil && link == "socket:["+inode+"]" {
 			return true
 		}
 	}
