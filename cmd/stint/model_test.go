@@ -75,7 +75,7 @@ func TestRealModel(t *testing.T) {
 		t.Errorf("%d attempts, want 6", requests)
 	}
 	out, _ := stint(t, dir, 0, "compare", "run")
-	for _, want := range []string{"none/r0", "minimal/r1", "0/2", "can be significant"} {
+	for _, want := range []string{"none/r0", "minimal/r1", "0/2", "could have been significant"} {
 		if !strings.Contains(out, want) {
 			t.Errorf("compare does not say %q:\n%s", want, out)
 		}

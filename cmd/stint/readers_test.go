@@ -22,10 +22,11 @@ out = {}
 for name in ("episodes", "turns", "attempts", "checks"):
     path = f"{sys.argv[1]}/{name}.parquet"
     rel = duckdb.sql(f"select * from read_parquet('{path}')")
+    rows = len(duckdb.sql(f"select * exclude (started) from read_parquet('{path}')").fetchall()) if name == "episodes" else len(rel.fetchall())
     frame = pl.read_parquet(path)
     length = "sum(length)"
     out[name] = {
-        "duckdb": [len(rel.fetchall()), sorted(rel.columns), int(duckdb.sql(f"select {length} from read_parquet('{path}')").fetchone()[0])],
+        "duckdb": [rows, sorted(rel.columns), int(duckdb.sql(f"select {length} from read_parquet('{path}')").fetchone()[0])],
         "polars": [frame.height, sorted(frame.columns), int(frame["length"].sum())],
     }
 path = f"{sys.argv[1]}/episodes.parquet"
