@@ -110,6 +110,22 @@ func NewClient(opt Options) (*Client, error) {
 	return c, nil
 }
 
+// limitOutput puts the model's output limit into a request that has none. The deprecated name is the one that
+// OpenAI-compatible servers know; only OpenAI's reasoning models insist on the new one.
+func (c *Client) limitOutput(r *openai.ChatCompletionRequest) {
+	n := c.opt.Model.MaxOutput
+	//lint:ignore SA1019 see above
+	if n <= 0 || r.MaxTokens != 0 || r.MaxCompletionTokens != 0 {
+		return
+	}
+	if reasoningModel(r.Model) {
+		r.MaxCompletionTokens = n
+		return
+	}
+	//lint:ignore SA1019 see above
+	r.MaxTokens = n
+}
+
 // CreateChatCompletion makes one request, with the model's id, temperature and output limit filled in. The
 // error is a *BudgetError (the request was not made), a *ProviderError, a *SetupError (the client library
 // refuses this model) or the context's.
@@ -123,13 +139,7 @@ func (c *Client) CreateChatCompletion(ctx context.Context, r openai.ChatCompleti
 		return none, err
 	}
 	r.Model = c.opt.Model.id()
-	if n := c.opt.Model.MaxOutput; n > 0 && r.MaxTokens == 0 && r.MaxCompletionTokens == 0 {
-		if reasoningModel(r.Model) {
-			r.MaxCompletionTokens = n
-		} else {
-			r.MaxTokens = n
-		}
-	}
+	c.limitOutput(&r)
 	call := &call{}
 	resp, err := c.api.CreateChatCompletion(context.WithValue(ctx, callKey{}, call), r)
 	if call.tries == 0 && err != nil && ctx.Err() == nil {

@@ -21,7 +21,6 @@ const runMark = "STINT_RUN"
 type process struct {
 	pid, ppid, session int
 	zombie             bool
-	rss                int64 // private resident bytes
 }
 
 // processes lists a /proc folder; errors of processes that end meanwhile are skipped.
