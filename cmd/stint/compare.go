@@ -46,8 +46,8 @@ or - for stdin) with a configuration, a scenario and a value in each row; column
 not named are guessed, and the guesses printed. The pairs are those of --by and --within or
 --baseline, else the families the study declared, else all pairs.`,
 		Example: "  " + e.Self + " compare runs/demo\n" +
-			"  " + e.Self + " compare outcomes.csv --baseline base --cap 101\n" +
-			"  " + e.Self + " compare outcomes.csv --fail-if 'new<base'",
+			"  " + e.Self + " compare outcomes.csv --baseline builtin --cap 101\n" +
+			"  " + e.Self + " compare outcomes.csv --fail-if 'opencode<builtin'",
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.set = cmd.Flags().Changed

@@ -23,6 +23,9 @@ const killAtVar = "STINT_TEST_KILL_AT"
 // asStintVar makes this test binary behave as the command, whatever it is called.
 const asStintVar = "STINT_TEST_AS_COMMAND"
 
+// stepLimit bounds one command that a test starts.
+const stepLimit = 2 * time.Minute
+
 func TestMain(m *testing.M) {
 	if code, ok := hidden(os.Args[1:], os.Stdin, os.Stdout); ok {
 		os.Exit(code)

@@ -20,7 +20,7 @@ func newReportCmd(e *env) *cobra.Command {
 report.md with tables, figures and a paragraph, figures/ as SVG, PNG and CSV, and
 summary.json with all numbers. The folder is replaced as a whole; the same journals
 give the same bytes.`,
-		Example: "  " + e.Self + " report runs/demo\n  " + e.Self + " report runs/demo -o /tmp/strong --filter model:strong",
+		Example: "  " + e.Self + " report runs/demo\n  " + e.Self + " report runs/demo -o detailed --filter feedback:detailed",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return writeReport(e, args[0], out, filter)

@@ -1,0 +1,59 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/spf13/cobra"
+)
+
+// TestExamples runs the examples that -h shows, verb by verb, in a folder with a study, an outcome file and a
+// finished run in runs/demo. The examples of demo itself take most of a minute: .ci/run runs it in a fresh clone.
+func TestExamples(t *testing.T) {
+	dir := t.TempDir()
+	for from, to := range map[string]string{"small.yaml": "study.yaml", "outcomes.csv": "outcomes.csv"} {
+		raw, err := os.ReadFile(filepath.Join("testdata", "manual", from))
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, dir, to, string(raw))
+	}
+	stint(t, dir, 0, "run", "study.yaml", "-o", filepath.Join("runs", "demo"), "-q")
+	var examples func(c *cobra.Command)
+	examples = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			examples(sub)
+		}
+		if c.Name() == "demo" || c.Name() == "stint" {
+			return
+		}
+		if c.Runnable() && c.Example == "" {
+			t.Errorf("%s -h shows no example", c.CommandPath())
+		}
+		in := dir
+		if c.Name() == "init" {
+			in = t.TempDir()
+		}
+		for line := range strings.Lines(c.Example) {
+			runExample(t, in, strings.TrimSpace(line))
+		}
+	}
+	examples(newRootCmd(&env{Self: "stint", Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Getenv: os.Getenv}))
+}
+
+func runExample(t *testing.T, dir, line string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), stepLimit)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, "sh", "-c", line)
+	cmd.Dir = dir
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Errorf("$ %s: %v\n%s", line, err, out)
+	}
+}
