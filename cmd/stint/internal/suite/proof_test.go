@@ -21,10 +21,7 @@ func suitesOf(t testing.TB, sc *scenario.Scenario) []*Suite {
 // TestAccept proves ten scenarios of twelve changes. All mutants die; more is asked for than [minScore], so that a
 // weaker generator shows at once.
 func TestAccept(t *testing.T) {
-	seeds := uint64(10)
-	if testing.Short() {
-		seeds = 2
-	}
+	const seeds = 10
 	mutants, checks, requests := 0, 0, 0
 	for seed := uint64(1); seed <= seeds; seed++ {
 		sc := scenarioOf(t, seed, 12)
