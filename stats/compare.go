@@ -2,7 +2,6 @@ package stats
 
 import (
 	"fmt"
-	"math"
 )
 
 // ComparePairOptions controls [ComparePair]. The zero value drops zeros, uses
@@ -32,8 +31,15 @@ type PairResult struct {
 	TestName string // name of the test, or "not tested: " and the reason
 	Rank     SignedRankResult
 	// P, POtherZero and MinP are 1 if the pair was not tested, as it enters
-	// its family.
+	// its family. Where runs were stopped there is no zero method and
+	// POtherZero is P.
 	P, POtherZero, MinP float64
+
+	// Prentice and Sign are the tests of a pair with stopped runs: Prentice
+	// needs one run per side and scenario (N is 0 otherwise), Sign uses the
+	// scenarios whose order is known.
+	Prentice PrenticeResult
+	Sign     SignTestResult
 
 	// Bounds are the smallest and largest p-value the stopped runs leave open:
 	// all of A's at the cap and B's where they stopped, and the reverse.
@@ -60,9 +66,11 @@ const maxCappedPairs = 0.25
 // with both treatments of zeros, Hodges-Lehmann estimate, rank-biserial
 // correlation, and warnings.
 //
-// A pair with a stopped run, or with a single scenario, is not tested: it has
-// P = MinP = 1 and still counts in its family. What its stopped runs leave open
-// is in Bounds.
+// A pair with stopped runs is tested by the paired Prentice-Wilcoxon test or,
+// with repeats, by the exact sign test of the known orders; what the stopped
+// runs leave open is in Bounds. If more than 30 % of a side were stopped, or
+// there is a single scenario, the pair is not tested: it has P = MinP = 1 and
+// still counts in its family.
 func ComparePair(a, b []Outcome, opt ComparePairOptions) (PairResult, error) {
 	level, err := checkLevel(opt.Level)
 	if err != nil {
@@ -92,12 +100,18 @@ func ComparePair(a, b []Outcome, opt ComparePairOptions) (PairResult, error) {
 	}
 	if r.N > 0 && 2*p.BothCapped > r.N {
 		r.Warnings = append(r.Warnings, warnf(CodeCapTooLow, opt.Where,
-			"both sides reach the cap in %d of %d scenarios, which tell nothing about their difference: raise the cap", p.BothCapped, r.N))
+			"both sides reach the cap in %d of %s, which tells nothing about their difference: raise the cap", p.BothCapped, countOf(r.N, "scenario", "scenarios")))
 	}
 	for i := range r.Warnings {
 		r.Warnings[i].Where = opt.Where
 	}
 	return r, nil
+}
+
+const notTestedOne = "not tested: one shared scenario"
+
+func oneScenario(where string) Warning {
+	return warnf(CodeOneScenario, where, "one shared scenario is shown but not tested; in a family it counts with p = 1")
 }
 
 // differences returns the differences as whole numbers where possible, and their
@@ -162,8 +176,8 @@ func (r *PairResult) complete(d []float64, scale float64, p pairing, opt Compare
 	r.Rank = rank
 	r.RankBiserial = RankBiserial(rank)
 	if r.N == 1 {
-		r.TestName = "not tested: one shared scenario"
-		r.Warnings = append(r.Warnings, warnf(CodeOneScenario, opt.Where, "one shared scenario is shown but not tested; in a family it counts with p = 1"))
+		r.TestName = notTestedOne
+		r.Warnings = append(r.Warnings, oneScenario(opt.Where))
 		return nil
 	}
 	r.Warnings = append(r.Warnings, rank.Warnings...)
@@ -180,7 +194,7 @@ func (r *PairResult) complete(d []float64, scale float64, p pairing, opt Compare
 // shift fills in the Hodges-Lehmann estimate, unless too many sides are capped.
 func (r *PairResult) shift(d []float64, scale float64, p pairing, opt ComparePairOptions) error {
 	if float64(p.CappedPairs) > maxCappedPairs*float64(r.N) {
-		r.HLReason = fmt.Sprintf("%d of %d pairs have a side at the cap: use the mean difference, restricted to the cap", p.CappedPairs, r.N)
+		r.HLReason = fmt.Sprintf("%d of %s have a side at the cap: use the mean difference, restricted to the cap", p.CappedPairs, countOf(r.N, "pair", "pairs"))
 		return nil
 	}
 	hl, err := HodgesLehmann(d, opt.Level)
@@ -203,100 +217,22 @@ func (r *PairResult) decisionWarnings(opt ComparePairOptions) {
 			other = Drop
 		}
 		r.Warnings = append(r.Warnings, warnf(CodeZeroMethodDecides, opt.Where,
-			"the treatment of the %d zero differences decides at %v: p = %s with %s as declared, %s with %s",
-			r.Rank.Zeros, opt.Alpha, FormatP(r.P), opt.Zero, FormatP(r.POtherZero), other))
+			"the treatment of %s decides at %v: p = %s with %s as declared, %s with %s",
+			countOf(r.Rank.Zeros, "zero difference", "zero differences"), opt.Alpha, FormatP(r.P), opt.Zero, FormatP(r.POtherZero), other))
 	}
-	if (r.Rank.WPlus-r.Rank.WMinus)*r.Diff < 0 {
-		ahead, higher := "A", "B"
-		if r.Diff > 0 {
-			ahead, higher = higher, ahead
-		}
-		r.Warnings = append(r.Warnings, warnf(CodeDirectionSplit, opt.Where,
-			"the ranks favour %s but the mean of %s is higher: a few long runs carry the mean, so neither is called better", ahead, higher))
-	}
+	r.directionWarning(r.Rank.WPlus-r.Rank.WMinus, opt.Where)
 }
 
-// stopped fills in the results of a pair with stopped runs: restricted means,
-// no test, bounds.
-func (r *PairResult) stopped(p pairing, opt ComparePairOptions) error {
-	runs := p.RunsA + p.RunsB
-	stops := p.StoppedA + p.StoppedB
-	r.TestName = fmt.Sprintf("not tested: %d of %d runs were stopped", stops, runs)
-	r.Rank = SignedRankResult{N: r.N, P: 1, MinP: 1, Other: 1, Zero: opt.Zero, BothCapped: p.BothCapped}
-	r.HLReason = "runs were stopped"
-	r.Superiority, r.WinsCI = PairedSuperiority(r.Ahead, r.Level, r.Behind, opt.Level)
-	r.restrictedDifference(p, opt)
-	r.Warnings = append(r.Warnings, warnf(CodeStoppedUntested, opt.Where,
-		"%d of %d runs were stopped early, so the pair is not tested and counts in its family with p = 1; the test for such pairs, the paired Prentice-Wilcoxon test, is not part of this version", stops, runs))
-	if over := func(s, n int) bool { return float64(s) > tooManyStopped*float64(n) }; over(p.StoppedA, p.RunsA) || over(p.StoppedB, p.RunsB) {
-		r.Warnings = append(r.Warnings, warnf(CodeTooManyStopped, opt.Where,
-			"%d of %d runs of A and %d of %d of B were stopped early (more than %.0f %%): only the bounds say anything",
-			p.StoppedA, p.RunsA, p.StoppedB, p.RunsB, 100*tooManyStopped))
-	}
-	if opt.Cap <= 0 {
-		return nil
-	}
-	return r.bounds(p, opt)
-}
-
-// bounds resolves all stopped runs for A and for B.
-func (r *PairResult) bounds(p pairing, opt ComparePairOptions) error {
-	forA, forB := append([]float64(nil), p.D...), append([]float64(nil), p.D...)
-	for k, i := range p.Undecided {
-		s := p.spans[k]
-		forA[i] = roundedDifference(s.aHi, s.bLo)
-		forB[i] = roundedDifference(s.aLo, s.bHi)
-	}
-	ra, err := signedRank(forA, SignedRankOptions{Zero: opt.Zero}, opt.Alpha)
-	if err != nil {
-		return err
-	}
-	rb, err := signedRank(forB, SignedRankOptions{Zero: opt.Zero}, opt.Alpha)
-	if err != nil {
-		return err
-	}
-	r.HasBounds = true
-	r.PForA, r.PForB = ra.P, rb.P
-	r.Bounds = [2]float64{math.Min(ra.P, rb.P), math.Max(ra.P, rb.P)}
-	sa, sb := ra.WPlus-ra.WMinus, rb.WPlus-rb.WMinus
-	if sa*sb < 0 {
-		r.Bounds[1] = 1 // somewhere between the two the ranks balance
-	}
-	decideA, decideB := ra.P <= opt.Alpha, rb.P <= opt.Alpha
-	if decideA != decideB || decideA && decideB && sa*sb < 0 {
-		r.Warnings = append(r.Warnings, warnf(CodeCensoringDecides, opt.Where,
-			"the stopped runs decide at %v: p = %s if they are resolved for A, %s if for B", opt.Alpha, FormatP(ra.P), FormatP(rb.P)))
-	}
-	return nil
-}
-
-// restrictedDifference fills in restricted means of both sides and a scenario
-// bootstrap of their difference.
-func (r *PairResult) restrictedDifference(p pairing, opt ComparePairOptions) {
-	const method = "difference of restricted means"
-	r.Restricted = true
-	la, largestA := lifetimes(p.a, p.keptA)
-	lb, largestB := lifetimes(p.b, p.keptB)
-	if p.StoppedA == p.RunsA || p.StoppedB == p.RunsB {
-		r.MeanA, r.MeanB = mean(p.A), mean(p.B)
-		r.Diff = r.MeanA - r.MeanB
-		r.DiffCI = undefined(opt.Level, method, "every run of one side was stopped")
+// directionWarning says that the test points to one side and the mean to the
+// other.
+func (r *PairResult) directionWarning(statistic float64, where string) {
+	if statistic*r.Diff >= 0 {
 		return
 	}
-	tau := math.Max(largestA, largestB)
-	if opt.Cap > 0 {
-		tau = opt.Cap
+	ahead, higher := "A", "B"
+	if r.Diff > 0 {
+		ahead, higher = higher, ahead
 	}
-	one := make([]int, r.N)
-	for i := range one {
-		one[i] = 1
-	}
-	r.MeanA, r.MeanB = weightedRMST(la, one, tau), weightedRMST(lb, one, tau)
-	stat := func(weight []int) float64 { return weightedRMST(la, weight, tau) - weightedRMST(lb, weight, tau) }
-	boot := bootstrapUnits(r.N, len(la)+len(lb), stat, BootstrapOptions{Level: opt.Level, Seed: opt.Seed}, opt.Level, "restricted-difference", p.A, p.B)
-	r.Diff, r.DiffCI = boot.Mean, boot.Interval
-	if r.DiffCI.Defined {
-		r.DiffCI.Method = method + ", " + r.DiffCI.Method
-	}
-	r.Warnings = append(r.Warnings, boot.Warnings...)
+	r.Warnings = append(r.Warnings, warnf(CodeDirectionSplit, where,
+		"the ranks favour %s but the mean of %s is higher: a few long runs carry the mean, so neither is called better", ahead, higher))
 }

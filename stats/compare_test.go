@@ -94,11 +94,13 @@ func TestComparePairStoppedGolden(t *testing.T) {
 		}
 		var want struct {
 			Ahead, Behind, Level, Undecided int
-			ForA                            side       `json:"for_a"`
-			ForB                            side       `json:"for_b"`
-			Bounds                          [2]float64 `json:"bounds_two_sided"`
-			Decides                         bool       `json:"censoring_decides"`
-			TooMany                         bool       `json:"too_many_stopped"`
+			ForA                            side               `json:"for_a"`
+			ForB                            side               `json:"for_b"`
+			Bounds                          [2]float64         `json:"bounds_two_sided"`
+			Decides                         bool               `json:"censoring_decides"`
+			TooMany                         bool               `json:"too_many_stopped"`
+			Sign                            map[string]float64 `json:"sign_test"`
+			Prentice                        *float64           `json:"paired_prentice_two_sided"`
 		}
 		decode(t, c.Expected, &want)
 		a, b := withStatus(runs(in.AT...), in.AStatus), withStatus(runs(in.BT...), in.BStatus)
@@ -117,7 +119,17 @@ func TestComparePairStoppedGolden(t *testing.T) {
 				}
 				continue
 			}
-			checkUntested(t, c.ID, r)
+			if r.HLDefined || r.HLReason == "" {
+				t.Errorf("%s: HL %v %q", c.ID, r.HLDefined, r.HLReason)
+			}
+			if want.TooMany {
+				checkUntested(t, c.ID, r)
+			} else if r.TestName != "exact paired Prentice-Wilcoxon" || !r.Tested || r.P != *want.Prentice || r.P != r.POtherZero || r.MinP != r.Prentice.MinP {
+				t.Errorf("%s: tested %v %q p %v %v least %v, want p %v", c.ID, r.Tested, r.TestName, r.P, r.POtherZero, r.MinP, *want.Prentice)
+			}
+			if r.Sign.P != want.Sign["two_sided"] {
+				t.Errorf("%s: sign test %v, want %v", c.ID, r.Sign.P, want.Sign["two_sided"])
+			}
 			if !r.HasBounds {
 				t.Fatalf("%s: no bounds", c.ID)
 			}
@@ -142,9 +154,6 @@ func checkUntested(t *testing.T, id string, r PairResult) {
 	if r.Tested || r.P != 1 || r.MinP != 1 || r.POtherZero != 1 || !strings.HasPrefix(r.TestName, "not tested: ") {
 		t.Errorf("%s: tested %v p %v least %v name %q", id, r.Tested, r.P, r.MinP, r.TestName)
 	}
-	if r.HLDefined || r.HLReason == "" || !strings.Contains(codes(r.Warnings), CodeStoppedUntested) {
-		t.Errorf("%s: HL %v %q, warnings %q", id, r.HLDefined, r.HLReason, codes(r.Warnings))
-	}
 }
 
 // TestComparePairStoppedMeans: the restricted means, by hand. A fails at 1 and
@@ -162,7 +171,7 @@ func TestComparePairStoppedMeans(t *testing.T) {
 	if !r.Restricted || !r.DiffCI.Defined || !(r.DiffCI.Lo <= r.Diff && r.Diff <= r.DiffCI.Hi) || !strings.HasPrefix(r.DiffCI.Method, "difference of restricted means") {
 		t.Errorf("%v %+v", r.Restricted, r.DiffCI)
 	}
-	if r.TestName != "not tested: 1 of 6 runs were stopped" {
+	if r.TestName != "not tested: 1 of 6 runs was stopped" { // one of three is above 30 %
 		t.Errorf("name %q", r.TestName)
 	}
 	// A side that was stopped everywhere has no mean, only lower bounds.
@@ -173,6 +182,49 @@ func TestComparePairStoppedMeans(t *testing.T) {
 	// Without a cap there is nothing to resolve the stopped runs to.
 	if r, err = ComparePair(a, b, ComparePairOptions{}); err != nil || r.HasBounds || r.Undecided != 0 && r.Undecided != 1 {
 		t.Errorf("no cap: %+v, %v", r, err)
+	}
+}
+
+// TestComparePairStoppedRepeats: with repeats the test is the sign test of the
+// known orders.
+func TestComparePairStoppedRepeats(t *testing.T) {
+	var a, b []Outcome
+	for i := range 10 {
+		for k := range 2 {
+			s := string(rune('a' + i))
+			a = append(a, Outcome{Scenario: s, Replicate: k, Value: float64(20 + i + k)})
+			b = append(b, Outcome{Scenario: s, Replicate: k, Value: float64(5 + i)})
+		}
+	}
+	a[0].Status = Stopped // ahead whatever it would have done
+	b[3].Status = Stopped // could have gone to the cap
+	r, err := ComparePair(a, b, ComparePairOptions{Cap: 101})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.TestName != "exact sign test of known orders" || !r.Tested || r.Undecided != 1 || r.Ahead != 9 || r.P != 1./256 || r.MinP != r.P || r.Prentice.N != 0 {
+		t.Errorf("%q tested %v, %d ahead, %d undecided, p %v, least %v", r.TestName, r.Tested, r.Ahead, r.Undecided, r.P, r.MinP)
+	}
+	// 7 of 20 runs of A stopped: bounds only.
+	for i := range 7 {
+		a[2*i].Status = Stopped
+	}
+	r, err = ComparePair(a, b, ComparePairOptions{Cap: 101, Where: "A - B"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	checkUntested(t, "7 of 20", r)
+	want := "of A 7 of 20 runs were stopped early, of B 1 of 20 runs was stopped, more than 30 % of a side"
+	if got := r.Warnings[len(r.Warnings)-1]; got.Code != CodeTooManyStopped || !strings.HasPrefix(got.Text, want) {
+		t.Errorf("%+v", got)
+	}
+	if r.TestName != "not tested: 8 of 40 runs were stopped" {
+		t.Errorf("%q", r.TestName)
+	}
+	// One scenario is not tested either.
+	r, err = ComparePair(withStatus(runs(5, 3)[:1], "F"), withStatus(runs(9, 2)[:1], "F"), ComparePairOptions{Cap: 101})
+	if err != nil || r.TestName != notTestedOne {
+		t.Errorf("%q %v", r.TestName, err)
 	}
 }
 

@@ -111,15 +111,15 @@ func needNonZero(m int, alpha float64, c Correction) int {
 func familyWarnings(tests []Test, r FamilyResult, c Correction) []Warning {
 	if r.AllCannot {
 		return []Warning{warnf(CodeCannotSurviveFamily, "family",
-			"no test of this family could have been significant: with %d tests (%s) the smallest adjusted p possible is %s; every pair needs at least %d scenarios with a difference",
-			r.M, c, FormatP(r.MinAttainable), r.NeedNonZero)}
+			"no test of this family could have been significant: with %s (%s) the smallest adjusted p possible is %s; every pair needs at least %s with a difference",
+			countOf(r.M, "test", "tests"), c, FormatP(r.MinAttainable), countOf(r.NeedNonZero, "scenario", "scenarios"))}
 	}
 	var w []Warning
 	for i, t := range tests {
 		if r.Cannot[i] && t.MinP < 1 {
 			w = append(w, warnf(CodeCannotSurviveFamily, t.ID,
-				"could not have been significant: its smallest possible p is %s, %s-adjusted over %d tests at least %s",
-				FormatP(t.MinP), c, r.M, FormatP(r.Least[i])))
+				"could not have been significant: its smallest possible p is %s, %s-adjusted over %s at least %s",
+				FormatP(t.MinP), c, countOf(r.M, "test", "tests"), FormatP(r.Least[i])))
 		}
 	}
 	return w

@@ -45,7 +45,7 @@ func HodgesLehmann(d []float64, level float64) (HodgesLehmannResult, error) {
 	k, attained, method := walshIndex(n, level)
 	r.OrderIndex = k
 	if k == 0 {
-		r.Interval = undefined(level, method, "a level of %v cannot be reached with %d scenarios", level, n)
+		r.Interval = undefined(level, method, "a level of %v cannot be reached with %s", level, countOf(n, "scenario", "scenarios"))
 		return r, nil
 	}
 	if n > maxExact {

@@ -129,13 +129,9 @@ func edgeInterval(values []float64, r MeanResult, limit, level float64) (Interva
 func lifetimes(o []Outcome, groups []group) (l []lifetime, largest float64) {
 	for u, g := range groups {
 		for _, k := range g.index {
-			x := lifetime{time: o[k].Value, event: o[k].Status == Failed, unit: u}
 			largest = math.Max(largest, o[k].Value)
-			if o[k].Status == Stopped {
-				// Turn T was not finished: entering at T would count it as passed.
-				x.time--
-			}
-			l = append(l, x)
+			t, event := o[k].Lifetime()
+			l = append(l, lifetime{time: t, event: event, unit: u})
 		}
 	}
 	sortLifetimes(l)
@@ -147,7 +143,7 @@ func (r *MeanResult) restricted(o []Outcome, groups []group, values []float64, o
 	const method = "restricted mean"
 	r.Restricted = true
 	if share := float64(r.Stopped) / float64(r.N); share > tooManyStopped {
-		r.Warnings = append(r.Warnings, warnf(CodeTooManyStopped, "", "%d of %d runs were stopped early: the mean rests on few runs", r.Stopped, r.N))
+		r.Warnings = append(r.Warnings, warnf(CodeTooManyStopped, "", "%s early: the mean rests on few runs", stoppedOf(r.Stopped, r.N)))
 	}
 	if r.Stopped == r.N {
 		r.Mean, r.Median = mean(values), middle(values)

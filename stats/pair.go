@@ -91,8 +91,8 @@ type UnmatchedError struct {
 
 // Error names the shares and some of the scenarios.
 func (e *UnmatchedError) Error() string {
-	s := fmt.Sprintf("pairing %s: %d of %d scenarios of A and %d of %d of B have no partner (more than %.0f %%)",
-		pairName(e.Where), len(e.OnlyA), len(e.OnlyA)+e.Shared, len(e.OnlyB), len(e.OnlyB)+e.Shared, 100*maxUnmatched)
+	s := fmt.Sprintf("pairing %s: %d of %s of A and %d of %d of B have no partner (more than %.0f %%)",
+		pairName(e.Where), len(e.OnlyA), countOf(len(e.OnlyA)+e.Shared, "scenario", "scenarios"), len(e.OnlyB), len(e.OnlyB)+e.Shared, 100*maxUnmatched)
 	if len(e.OnlyA) > 0 {
 		s += "; only in A: " + quoteSome(e.OnlyA)
 	}
@@ -307,7 +307,7 @@ func (p *Pairs) scale(num, den []int64) {
 func (p *Pairs) warnings(where string) []Warning {
 	var w []Warning
 	if len(p.OnlyA)+len(p.OnlyB) > 0 {
-		text := fmt.Sprintf("%d scenarios are left out because only one side has them", len(p.OnlyA)+len(p.OnlyB))
+		text := countOf(len(p.OnlyA)+len(p.OnlyB), "scenario is left out because only one side has it", "scenarios are left out because only one side has them")
 		if len(p.OnlyA) > 0 {
 			text += "; only in A: " + quoteSome(p.OnlyA)
 		}
@@ -318,8 +318,8 @@ func (p *Pairs) warnings(where string) []Warning {
 	}
 	if p.Trimmed > 0 {
 		w = append(w, warnf(CodeRepeatsTrimmed, where,
-			"%d surplus repeats are left out (%d of A, %d of B): both sides need the same number of runs in a scenario, the lowest repeat numbers are kept",
-			p.Trimmed, len(p.TrimmedA), len(p.TrimmedB)))
+			"%s left out (%d of A, %d of B): both sides need the same number of runs in a scenario, the lowest repeat numbers are kept",
+			countOf(p.Trimmed, "surplus repeat is", "surplus repeats are"), len(p.TrimmedA), len(p.TrimmedB)))
 	}
 	return w
 }

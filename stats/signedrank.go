@@ -159,16 +159,24 @@ func signedRank(d []float64, opt SignedRankOptions, alpha float64) (SignedRankRe
 	}
 	switch {
 	case m == 0:
-		res.Warnings = append(res.Warnings, warnf(CodeAllTied, "", "all %d differences are zero", len(d)))
+		res.Warnings = append(res.Warnings, warnf(CodeAllTied, "", "%s", allZero(len(d))))
 	case res.MinP > alpha:
 		res.Warnings = append(res.Warnings, warnf(CodeCannotReachAlpha, "",
-			"with %d non-zero differences p cannot be below %s, so nothing can be significant at %v", m, FormatP(res.MinP), alpha))
+			"with %s p cannot be below %s, so nothing can be significant at %v", countOf(m, "non-zero difference", "non-zero differences"), FormatP(res.MinP), alpha))
 	}
 	if opt.Method == Auto && !res.Exact {
 		res.Warnings = append(res.Warnings, warnf(CodeApproximate, "",
 			"%d non-zero differences: normal approximation with continuity correction", m))
 	}
 	return res, nil
+}
+
+// allZero says that all of n differences are zero.
+func allZero(n int) string {
+	if n == 1 {
+		return "the only difference is zero"
+	}
+	return fmt.Sprintf("all %d differences are zero", n)
 }
 
 // minSignP is the p-value of a perfect record of m signs.

@@ -26,12 +26,15 @@ const (
 	CodeDirectionSplit      = "DIRECTION_SPLIT"
 	CodeOneScenario         = "ONE_SCENARIO"
 	CodeRepeatsTrimmed      = "REPEATS_TRIMMED"
-	CodeStoppedUntested     = "STOPPED_UNTESTED"
 	CodeTauBeyondData       = "TAU_BEYOND_DATA"
 	CodeTooManyStopped      = "TOO_MANY_STOPPED"
 	CodeUnmatched           = "UNMATCHED"
 	CodeZeroMethodDecides   = "ZERO_METHOD_DECIDES"
 )
+
+// CodeStoppedUntested is in results of versions without a test for pairs with
+// stopped runs; it is no longer given.
+const CodeStoppedUntested = "STOPPED_UNTESTED"
 
 // warnf builds a warning from a format.
 func warnf(code, where, format string, args ...any) Warning {
