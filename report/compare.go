@@ -33,6 +33,8 @@ type CompareOptions struct {
 	Episodes bool             // the rows are episodes of a study: the cap is the build plus the changes,
 	Seed     uint64           // of the resampling used beyond 60 scenarios
 	Notes    []Warning        // remarks about the source, told with the others
+
+	verdicts bool // some run has a verdict, so that all failed ones are counted by cause
 }
 
 // An InputError is a request the outcomes cannot meet. Its exit code is 2.
@@ -76,6 +78,8 @@ func Compare(set *logs.OutcomeSet, opt CompareOptions) (*Comparison, error) {
 	if set.Cap > 0 {
 		c.TurnsMax = &set.Cap
 	}
+	c.verdicts = slices.ContainsFunc(set.Rows, func(o logs.Outcome) bool { return o.EndL1 != "" })
+	opt.verdicts = c.verdicts
 	limit := outcomeLimit(set, opt)
 	groups, err := groupRows(set, limit, opt)
 	if err != nil {
@@ -112,6 +116,7 @@ type configRows struct {
 	name      string
 	factors   map[string]string
 	outcomes  []stats.Outcome
+	rows      []*logs.Outcome   // of the outcomes, in their order
 	scenarios map[string]string // pairing key → name
 	ends      map[string]int    // by the words of logs
 	stops     []stop
@@ -154,12 +159,27 @@ func groupRows(set *logs.OutcomeSet, limit float64, opt CompareOptions) ([]*conf
 	slices.SortFunc(groups, func(a, b *configRows) int { return strings.Compare(a.name, b.name) })
 	for _, g := range groups {
 		// The order of the rows must not matter to anything that is printed.
-		if !slices.IsSortedFunc(g.outcomes, compareOutcomes) {
-			slices.SortFunc(g.outcomes, compareOutcomes)
-		}
+		g.sort()
 		sort.Slice(g.stops, func(i, j int) bool { return g.stops[i].id < g.stops[j].id })
 	}
 	return groups, nil
+}
+
+// sort orders the outcomes and their rows by scenario and repeat.
+func (g *configRows) sort() {
+	if slices.IsSortedFunc(g.outcomes, compareOutcomes) {
+		return
+	}
+	order := make([]int, len(g.outcomes))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return compareOutcomes(g.outcomes[i], g.outcomes[j]) })
+	outcomes, rows := make([]stats.Outcome, len(order)), make([]*logs.Outcome, len(order))
+	for to, from := range order {
+		outcomes[to], rows[to] = g.outcomes[from], g.rows[from]
+	}
+	g.outcomes, g.rows = outcomes, rows
 }
 
 func compareOutcomes(a, b stats.Outcome) int {
@@ -218,6 +238,7 @@ func (g *configRows) add(row *logs.Outcome, byHash bool, limit float64, outcome 
 		}
 	}
 	g.outcomes = append(g.outcomes, o)
+	g.rows = append(g.rows, row)
 	if row.USD != nil {
 		g.usd += *row.USD
 		g.usdKnown++
@@ -347,6 +368,9 @@ func describeConfig(g *configRows, limit float64, opt CompareOptions) (ConfigRes
 		r.notes = append(r.notes, Warning{Code: w.Code, Where: g.name, Text: w.Text, at: columnOf(w.Code)})
 	}
 	r.fillRuns(g)
+	if err := r.judge(g, limit, opt); err != nil {
+		return r, err
+	}
 	return r, nil
 }
 
@@ -357,7 +381,7 @@ func (r *ConfigResult) fillRuns(g *configRows) {
 		sum, j := 0.0, i
 		for ; j < len(g.outcomes) && g.outcomes[j].Scenario == g.outcomes[i].Scenario; j++ {
 			sum += g.outcomes[j].Value
-			r.runs[j] = run{g.outcomes[j].Value, g.outcomes[j].Status}
+			r.runs[j] = run{value: g.outcomes[j].Value, status: g.outcomes[j].Status, cause: causeOf(g.rows[j]), row: g.rows[j]}
 		}
 		r.repeated = r.repeated || j-i > 1
 		r.scenarios = append(r.scenarios, scenarioValue{g.scenarios[g.outcomes[i].Scenario], sum / float64(j-i)})

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/stats"
 )
 
@@ -37,6 +38,7 @@ type Comparison struct {
 	short      map[string]string
 	episodes   bool
 	zero       stats.ZeroMethod
+	verdicts   bool // failed runs have causes
 	intervals  bool // intervals only, no pair was tested
 	firstWords []string
 	notes      []Warning // about the whole set
@@ -72,8 +74,9 @@ type ConfigResult struct {
 	CIMethod *string           `json:"ci_method"` // nil with CI
 	Full     *int              `json:"full"`      // runs that reached the cap; nil where there is none
 	Median   *float64          `json:"median"`
-	Ends     map[string]int    `json:"ends"` // failed, capped, stopped; they add up to n
-	USD      *float64          `json:"usd"`  // mean dollars of the runs whose cost is known
+	Ends     map[string]int    `json:"ends"`   // failed, capped, stopped; they add up to n
+	Causes   map[string]int    `json:"causes"` // of the failed runs: drift, infra, bench, unknown; nil without verdicts
+	USD      *float64          `json:"usd"`    // mean dollars of the runs whose cost is known
 
 	restricted bool
 	scenarios  []scenarioValue // by scenario name
@@ -89,10 +92,12 @@ type scenarioValue struct {
 	value    float64
 }
 
-// A run is the end of one run, for the survival curve.
+// A run is the end of one run, for the figures.
 type run struct {
 	value  float64
 	status stats.Status
+	cause  cause         // of a failed run
+	row    *logs.Outcome // where it came from
 }
 
 // A stop names a run that was ended by something other than the agent.
@@ -167,6 +172,7 @@ const (
 	atCI                    // its interval
 	atCost                  // dollars per episode
 	atHolm                  // the decision
+	atInfra                 // the number of runs that infrastructure ended
 	atNowhere               // told in JSON and CSV only: the table shows it otherwise
 )
 
@@ -181,6 +187,7 @@ const (
 	CodeIntervalsOnly    = "INTERVALS_ONLY"     // no family was declared for this outcome
 	CodeOneConfiguration = "ONE_CONFIGURATION"  // nothing to compare
 	CodeUnreadable       = "UNREADABLE_RECORDS" // records of the source could not be read
+	CodeInfraEnds        = "INFRA_ENDS"         // runs ended in the agent's own infrastructure; how far the mean could lie
 	CodeFamilyPartly     = "FAMILY_PARTLY_RUN"  // a declared pair names a configuration without runs
 )
 

@@ -10,7 +10,7 @@ import (
 
 // csvHead is the heading of [Comparison.CSV]: one rectangular table, so that every reader takes it.
 var csvHead = []string{
-	"row", "family", "declared", "a", "b", "n", "mean", "ci_lo", "ci_hi", "ci_method", "median", "full", "failed", "stopped", "usd",
+	"row", "family", "declared", "a", "b", "n", "mean", "ci_lo", "ci_hi", "ci_method", "median", "full", "failed", "stopped", "drift", "infra", "bench", "unknown", "usd",
 	"ahead", "level", "behind", "undecided", "diff", "diff_lo", "diff_hi", "test", "p", "p_other_zero", "bound_lo", "bound_hi",
 	"holm", "holm_discrete", "least", "hl", "hl_lo", "hl_hi", "rank_biserial", "decision", "warnings",
 }
@@ -47,6 +47,9 @@ func configRecord(r *ConfigResult) []string {
 	v := map[string]string{
 		"row": "config", "a": r.Config, "n": strconv.Itoa(r.N), "mean": plain(r.Mean), "median": plain(r.Median), "usd": plain(r.USD),
 		"failed": strconv.Itoa(r.Ends["failed"]), "stopped": strconv.Itoa(r.Ends["stopped"]), "warnings": codes(r.notes),
+	}
+	for name, n := range r.Causes {
+		v[name] = strconv.Itoa(n)
 	}
 	if r.Full != nil {
 		v["full"] = strconv.Itoa(*r.Full)

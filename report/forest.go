@@ -27,7 +27,7 @@ func Forest(c *Comparison) (Figure, error) {
 	if fig.CSV, err = forestCSV(c); err != nil {
 		return Figure{}, err
 	}
-	fig.Caption = f.caption()
+	fig.Caption, fig.Sentence = f.caption(), c.meansSentence()
 	return fig, nil
 }
 

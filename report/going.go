@@ -30,7 +30,7 @@ func StillGoing(c *Comparison) (Figure, error) {
 	if fig.CSV, err = g.csv(); err != nil {
 		return Figure{}, err
 	}
-	fig.Caption = g.caption()
+	fig.Caption, fig.Sentence = g.caption(), g.sentence()
 	return fig, nil
 }
 
@@ -319,6 +319,43 @@ func (g *going) caption() string {
 	}
 	if n := len(g.curves) - g.named; n > 0 {
 		s += fmt.Sprintf(" The %d configurations with the highest means are named, %d others grey; all are in the CSV file.", g.named, n)
+	}
+	return s
+}
+
+// sentence says when half of the runs of a configuration were over.
+func (g *going) sentence() string {
+	var reached, open []string
+	unit := ""
+	if g.c.turns() {
+		unit = " turns"
+	}
+	for i := range g.curves[:min(len(g.curves), maxTold)] {
+		cv := &g.curves[i]
+		name := Clean(g.c.Short(cv.config))
+		if t, ok := cv.km.Median(); ok {
+			v := compact(t)
+			if len(reached) == 0 {
+				v += unit
+			}
+			reached = append(reached, v+" ("+name+")")
+		} else {
+			open = append(open, name)
+		}
+	}
+	s := ""
+	if len(reached) > 0 {
+		s = "Half of the runs went no further than " + joinAnd(reached)
+		if n := len(g.curves) - maxTold; n > 0 {
+			s += fmt.Sprintf("; %d more in the table", n)
+		}
+		s += "."
+	}
+	if len(open) > 0 {
+		if s != "" {
+			s += " "
+		}
+		s += fmt.Sprintf("More than half of the runs of %s were still going at the end.", joinAnd(open))
 	}
 	return s
 }

@@ -55,12 +55,16 @@ func escapeParagraphs(s string) string {
 // markdownConfigs writes the table of configurations.
 func (c *Comparison) markdownConfigs(b *bufio.Writer, notes *footnotes) {
 	sc := scaleOf(c)
-	capped, costs := c.cap() > 0, c.hasCosts()
+	capped, costs, counted := c.cap() > 0, c.hasCosts(), c.endColumns()
 	head := []string{"config", "n", "mean", "95 % CI", "median"}
 	if capped {
-		head = append(head, "full", "failed")
+		head = append(head, "full")
+	} else {
+		counted = counted[len(counted)-1:] // without a cap nothing tells a failed run from one that finished
 	}
-	head = append(head, "stopped")
+	for _, e := range counted {
+		head = append(head, e.head)
+	}
 	if costs {
 		head = append(head, "$/episode")
 	}
@@ -77,9 +81,11 @@ func (c *Comparison) markdownConfigs(b *bufio.Writer, notes *footnotes) {
 			if r.Full != nil {
 				full = fmt.Sprintf("%d/%d", *r.Full, r.N)
 			}
-			row = append(row, full, fmt.Sprint(r.Ends["failed"]))
+			row = append(row, full)
 		}
-		row = append(row, fmt.Sprint(r.Ends["stopped"]))
+		for _, e := range counted {
+			row = append(row, fmt.Sprint(e.count(r))+superscript(e.marksAt(notes, r)))
+		}
 		if costs {
 			cost := undefinedMark
 			if r.USD != nil {
@@ -109,32 +115,36 @@ func (c *Comparison) markdownFamily(b *bufio.Writer, f *FamilyResult, notes *foo
 			escapeMarkdown(c.pairName(p.A, p.B)) + superscript(notes.marks(p.notes, atName)), fmt.Sprint(p.N), count,
 			diff + superscript(notes.marks(p.notes, atMean)), interval(p.DiffCI, sc.mean, p.DiffCI != nil && p.DiffCI[1] < 0) + superscript(notes.marks(p.notes, atCI)),
 			formatP(p.P), formatP(p.Holm) + superscript(notes.marks(p.notes, atHolm)), formatP(p.HolmDiscrete), formatP(p.Least),
-			optional(p.RankBiserial, 2), c.decisionWords(p),
+			optional(p.RankBiserial, 2), escapeMarkdown(c.decision(p)),
 		})
 	}
 	fmt.Fprintf(b, "\nFamily: %s.\n", escapeMarkdown(familyLine(f)))
 }
 
-// decisionWords names the better side, in words a reader needs no key for.
-func (c *Comparison) decisionWords(p *PairResult) string {
+// decision names the better side, in words a reader needs no key for.
+func (c *Comparison) decision(p *PairResult) string {
 	switch {
 	case p.P == nil:
 		return "not tested"
 	case p.Decision == DecisionAhead:
-		return escapeMarkdown(c.Short(p.A)) + " higher"
+		return Clean(c.Short(p.A)) + " higher"
 	case p.Decision == DecisionBehind:
-		return escapeMarkdown(c.Short(p.B)) + " higher"
+		return Clean(c.Short(p.B)) + " higher"
 	case p.Decision == DecisionCannot:
 		return "could not be significant"
 	}
 	return "undecided"
 }
 
-func formatP(p *float64) string {
+func textP(p *float64) string {
 	if p == nil {
 		return undefinedMark
 	}
-	return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(stats.FormatP(*p))
+	return stats.FormatP(*p)
+}
+
+func formatP(p *float64) string {
+	return strings.NewReplacer("<", "&lt;", ">", "&gt;").Replace(textP(p))
 }
 
 // markdownNotes writes what stands below the tables.

@@ -25,7 +25,9 @@ type Figure struct {
 	PNG     []byte
 	CSV     []byte
 	Caption string // n, method and footnotes; plain text
-	Title   string
+	// Sentence is what the figure lets a paper say; "" if nothing can be said.
+	Sentence string
+	Title    string
 }
 
 // A sheet is a page to draw on, in points from the lower left corner.
@@ -184,4 +186,32 @@ func (s *sheet) dot(x, y, r vg.Length, col color.Color) {
 	p.Close()
 	s.c.SetColor(col)
 	s.c.Fill(p)
+}
+
+// frame draws the border of a rectangle inside of it.
+func (s *sheet) frame(x0, y0, x1, y1, width vg.Length, col color.Color) {
+	h := width / 2
+	s.path([]vg.Point{{X: x0 + h, Y: y0 + h}, {X: x1 - h, Y: y0 + h}, {X: x1 - h, Y: y1 - h}, {X: x0 + h, Y: y1 - h}, {X: x0 + h, Y: y0}}, width, col, nil)
+}
+
+// hatch fills a rectangle with rising lines, gap apart.
+func (s *sheet) hatch(x0, y0, x1, y1, gap vg.Length, col color.Color) {
+	w, h := x1-x0, y1-y0
+	for d := gap / 2; d < w+h; d += gap {
+		// The line x - x0 + (y1 - y) = d, cut to the rectangle.
+		ax, ay := x0, y1-d
+		if d > h {
+			ax, ay = x0+d-h, y0
+		}
+		bx, by := x0+d, y1
+		if d > w {
+			bx, by = x1, y1-(d-w)
+		}
+		s.line(ax, ay, bx, by, s.th.gridWidth, col, nil)
+	}
+}
+
+// diamond fills a square that stands on its corner.
+func (s *sheet) diamond(x, y, r vg.Length, col color.Color) {
+	s.area([]vg.Point{{X: x + r, Y: y}, {X: x, Y: y + r}, {X: x - r, Y: y}, {X: x, Y: y - r}}, col)
 }

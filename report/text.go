@@ -139,7 +139,7 @@ func (c *Comparison) shownNotes() []Warning {
 // configGrid lays out the configurations.
 func (c *Comparison) configGrid(notes *footnotes, sc scale) *grid {
 	capped := c.cap() > 0
-	stopped, costs, uneven := c.hasStopped(), c.hasCosts(), c.unevenRuns()
+	stopped, costs, uneven, counted := c.hasStopped(), c.hasCosts(), c.unevenRuns(), c.endColumns()
 	var cis []*[2]float64
 	for i := range c.Configs {
 		cis = append(cis, c.Configs[i].CI)
@@ -152,11 +152,13 @@ func (c *Comparison) configGrid(notes *footnotes, sc scale) *grid {
 	g.cols = append(g.cols, gridColumn{head: "mean", mark: "."}, gridColumn{head: "95 % CI", mark: "–", drop: 1})
 	if capped {
 		g.cols = append(g.cols, gridColumn{head: "full", mark: "/"})
-		g.span = gridSpan{head: "first failed turn was", from: len(g.cols), to: len(g.cols) + 2}
+		g.span = gridSpan{head: "first failed turn was", from: len(g.cols), to: len(g.cols) + len(counted)}
 		if !c.turns() {
 			g.span.head = "run was"
 		}
-		g.cols = append(g.cols, gridColumn{sub: "failed", mark: " ", drop: 3}, gridColumn{sub: "stopped", mark: " ", drop: 3})
+		for _, e := range counted {
+			g.cols = append(g.cols, gridColumn{sub: e.head, mark: " ", drop: 3})
+		}
 	} else {
 		g.cols = append(g.cols, gridColumn{head: "median", mark: ".", drop: 3})
 		if stopped {
@@ -180,7 +182,10 @@ func (c *Comparison) configGrid(notes *footnotes, sc scale) *grid {
 			if r.Full != nil {
 				full = fmt.Sprintf("%d/%d", *r.Full, r.N)
 			}
-			row = append(row, gridCell{text: full}, gridCell{text: fmt.Sprint(r.Ends["failed"])}, gridCell{text: fmt.Sprint(r.Ends["stopped"])})
+			row = append(row, gridCell{text: full})
+			for _, e := range counted {
+				row = append(row, gridCell{text: fmt.Sprint(e.count(r)), tail: superscript(e.marksAt(notes, r))})
+			}
 		} else {
 			row = append(row, gridCell{text: optional(r.Median, sc.mean)})
 			if stopped {

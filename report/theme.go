@@ -2,6 +2,7 @@ package report
 
 import (
 	"image/color"
+	"math"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -13,6 +14,10 @@ type theme struct {
 	background, text, faint, grid color.Color
 
 	drift, infra, bench, stopped, full color.Color // what a failure or an end was
+
+	sequential        []color.Color // of values: from few (light) to many (dark)
+	less, level, more color.Color   // of effects: against, none, for
+	onLight, onDark   color.Color   // text and marks on those; the same in the dark
 
 	lines []lineStyle // of configurations, in order
 	other color.Color // configurations beyond those
@@ -34,7 +39,10 @@ func lightTheme() theme {
 	t := theme{
 		background: rgb(0xFFFFFF), text: rgb(0x1A1A1A), faint: rgb(0x9A9A9A), grid: rgb(0xDDDDDD),
 		drift: rgb(0x0072B2), infra: rgb(0xD55E00), bench: rgb(0x7F7F7F), stopped: rgb(0xC7C7C7), full: rgb(0x009E73),
-		other:    rgb(0xB4B4B4),
+		other:      rgb(0xB4B4B4),
+		sequential: []color.Color{rgb(0xF9F5CE), rgb(0xBFE0A8), rgb(0x6CC2A1), rgb(0x2F96A0), rgb(0x2F6690), rgb(0x3B3270), rgb(0x2D0F4A)},
+		less:       rgb(0x7B3294), level: rgb(0xF7F7F7), more: rgb(0x008837),
+		onLight: rgb(0x111111), onDark: rgb(0xFAFAFA),
 		textSize: 8, tickSize: 7, lineWidth: 0.8, gridWidth: 0.5,
 		column: 3.33 * vg.Inch, page: 6.85 * vg.Inch,
 	}
@@ -47,6 +55,75 @@ func lightTheme() theme {
 		}
 	}
 	return t
+}
+
+// ofCause is the colour of a cause.
+func (t theme) ofCause(k cause) color.Color {
+	switch k {
+	case causeDrift:
+		return t.drift
+	case causeInfra:
+		return t.infra
+	case causeBench:
+		return t.bench
+	}
+	return t.stopped
+}
+
+// ofValue is the sequential colour of a share from 0 to 1.
+func (t theme) ofValue(f float64) color.Color {
+	f = math.Max(0, math.Min(1, f)) * float64(len(t.sequential)-1)
+	i := min(int(f), len(t.sequential)-2)
+	return mix(t.sequential[i], t.sequential[i+1], f-float64(i))
+}
+
+// ofEffect is the diverging colour of an effect from -1 to 1.
+func (t theme) ofEffect(v float64) color.Color {
+	if v < 0 {
+		return mix(t.level, t.less, math.Min(1, -v))
+	}
+	return mix(t.level, t.more, math.Min(1, v))
+}
+
+// inkOn is the colour of text on a fill: the one with the higher contrast.
+func (t theme) inkOn(fill color.Color) color.Color {
+	l := luminance(fill)
+	if (luminance(t.onDark)+0.05)*(luminance(t.onLight)+0.05) > (l+0.05)*(l+0.05) {
+		return t.onDark
+	}
+	return t.onLight
+}
+
+// luminance is the relative luminance of the Web Content Accessibility Guidelines 2.
+func luminance(c color.Color) float64 {
+	n := color.NRGBAModel.Convert(c).(color.NRGBA)
+	lin := func(v uint8) float64 {
+		f := float64(v) / 255
+		if f <= 0.04045 {
+			return f / 12.92
+		}
+		return math.Pow((f+0.055)/1.055, 2.4)
+	}
+	return 0.2126*lin(n.R) + 0.7152*lin(n.G) + 0.0722*lin(n.B)
+}
+
+// mix goes the share f of the way from a to b.
+func mix(a, b color.Color, f float64) color.Color {
+	x, y := color.NRGBAModel.Convert(a).(color.NRGBA), color.NRGBAModel.Convert(b).(color.NRGBA)
+	part := func(p, q uint8) uint8 { return uint8(math.Round(float64(p) + f*(float64(q)-float64(p)))) }
+	return color.NRGBA{R: part(x.R, y.R), G: part(x.G, y.G), B: part(x.B, y.B), A: 0xFF}
+}
+
+// inTheDark gives, for every colour that stands on the background, the one it has on a dark page. The colours of
+// heat map and matrix, and what is written on them, stay.
+func inTheDark() [][2]color.Color {
+	t := lightTheme()
+	return [][2]color.Color{
+		{t.background, rgb(0x14171A)}, {t.text, rgb(0xE8E8E8)}, {t.faint, rgb(0x8A8F94)}, {t.grid, rgb(0x33383D)},
+		{t.drift, rgb(0x56B4E9)}, {t.infra, rgb(0xE69F00)}, {t.bench, rgb(0xA6A6A6)}, {t.stopped, rgb(0x5A5A5A)}, {t.full, rgb(0x2FBF9B)},
+		{t.other, rgb(0x5F656A)},
+		{rgb(0xC2608F), rgb(0xE08BB4)}, {rgb(0xB87A00), rgb(0xE0A030)}, {rgb(0x2E86C1), rgb(0x6CB6E8)},
+	}
 }
 
 func rgb(hex uint32) color.Color {

@@ -39,10 +39,11 @@ type Report struct {
 
 // A FigureRecord names a figure's files, relative to the report, and says what it shows.
 type FigureRecord struct {
-	Name    string   `json:"name"`
-	Title   string   `json:"title"`
-	Caption string   `json:"caption"`
-	Files   []string `json:"files"`
+	Name     string   `json:"name"`
+	Title    string   `json:"title"`
+	Sentence string   `json:"sentence"` // what the figure lets a paper say
+	Caption  string   `json:"caption"`
+	Files    []string `json:"files"`
 }
 
 // Write makes the report folder: report.md, summary.json and figures/ with each figure as SVG, PNG and CSV. It is
@@ -65,7 +66,7 @@ func Write(dir string, in Input) error {
 	}
 	files := make(map[string][]byte)
 	for _, f := range figures {
-		rec := FigureRecord{Name: f.Name, Title: f.Title, Caption: f.Caption}
+		rec := FigureRecord{Name: f.Name, Title: f.Title, Sentence: f.Sentence, Caption: f.Caption}
 		for _, part := range []struct {
 			ext  string
 			data []byte
@@ -98,22 +99,49 @@ func summaryBytes(rep *Report) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// drawAll draws the figures that suit the outcome: lifetimes are drawn for turns, or where there is a cap.
+// drawAll draws the figures that the outcomes allow: lifetimes for turns or where there is a cap, retries where the
+// attempts are known, causes where there are verdicts.
 func drawAll(c *Comparison) ([]Figure, error) {
-	makers := []func(*Comparison) (Figure, error){Forest}
+	always := func(draw func(*Comparison) (Figure, error)) func() (Figure, bool, error) {
+		return func() (Figure, bool, error) {
+			f, err := draw(c)
+			return f, true, err
+		}
+	}
+	makers := []func() (Figure, bool, error){always(Forest)}
 	if c.turns() || c.cap() > 1 {
-		makers = append(makers, StillGoing)
+		makers = append(makers, always(StillGoing))
+	}
+	makers = append(makers, always(HeatMap))
+	for i := range c.Families[:min(len(c.Families), maxFamilies)] {
+		makers = append(makers, func() (Figure, bool, error) {
+			f, err := PairwiseMatrix(c, i)
+			return f, true, err
+		})
+	}
+	makers = append(makers,
+		func() (Figure, bool, error) { return RetryCurves(c) },
+		func() (Figure, bool, error) { return CausesFigure(c) })
+	drawn := make([]Figure, len(makers))
+	have := make([]bool, len(makers))
+	err := inParallel(len(makers), func(i int) (err error) {
+		drawn[i], have[i], err = makers[i]()
+		return err
+	})
+	if err != nil {
+		return nil, err
 	}
 	var out []Figure
-	for _, draw := range makers {
-		f, err := draw(c)
-		if err != nil {
-			return nil, err
+	for i := range drawn {
+		if have[i] {
+			out = append(out, drawn[i])
 		}
-		out = append(out, f)
 	}
 	return out, nil
 }
+
+// maxFamilies is the number of families that get a picture.
+const maxFamilies = 8
 
 // Headline is the one sentence that answers the question: the means, and what the first family says.
 func Headline(c *Comparison) string {
@@ -185,7 +213,11 @@ func (rep *Report) markdown(w *bytes.Buffer, in Input) error {
 	b.Write(body.Bytes())
 	fmt.Fprintf(b, "\n## Figures\n")
 	for _, f := range rep.Figures {
-		fmt.Fprintf(b, "\n![%s](%s)\n\n%s Numbers: [%s](%s).\n", escapeMarkdown(f.Title), f.Files[0], escapeMarkdown(f.Caption), f.Files[2], f.Files[2])
+		fmt.Fprintf(b, "\n![%s](%s)\n\n", escapeMarkdown(f.Title), f.Files[0])
+		if f.Sentence != "" {
+			fmt.Fprintf(b, "**%s** ", escapeMarkdown(f.Sentence))
+		}
+		fmt.Fprintf(b, "%s Numbers: [%s](%s).\n", escapeMarkdown(f.Caption), f.Files[2], f.Files[2])
 	}
 	if c.Paragraph != "" {
 		fmt.Fprintf(b, "\n## In words\n\n%s\n", escapeParagraphs(c.Paragraph))
