@@ -24,8 +24,11 @@ func arrowTables(mem memory.Allocator, t *Tables) (map[string]arrow.Record, func
 	records := map[string]arrow.Record{
 		"episodes": oneRecord(mem, t.Episodes),
 		"turns":    oneRecord(mem, t.Turns),
+		"clauses":  oneRecord(mem, t.Clauses),
 		"attempts": oneRecord(mem, t.Attempts),
 		"checks":   oneRecord(mem, t.Checks),
+		"events":   oneRecord(mem, t.Events),
+		"verdicts": oneRecord(mem, t.Verdicts),
 	}
 	return records, func() {
 		for _, r := range records {
@@ -78,6 +81,8 @@ type recordBuilder struct {
 	b    *array.RecordBuilder
 	rows int
 	text int64 // bytes of text so far
+	// bytes counts everything so far, numbers at eight bytes each.
+	bytes int64
 }
 
 func newRecordBuilder[T any](mem memory.Allocator) *recordBuilder {
@@ -89,11 +94,12 @@ func (r *recordBuilder) release() { r.b.Release() }
 
 // record returns the rows so far and begins anew.
 func (r *recordBuilder) record() arrow.Record {
-	r.rows, r.text = 0, 0
+	r.rows, r.text, r.bytes = 0, 0, 0
 	return r.b.NewRecord()
 }
 
 func (r *recordBuilder) append(row reflect.Value) {
+	text := r.text
 	for i := range r.cols {
 		c, field := &r.cols[i], r.b.Field(i)
 		v, null := c.value(row)
@@ -125,4 +131,5 @@ func (r *recordBuilder) append(row reflect.Value) {
 		}
 	}
 	r.rows++
+	r.bytes += r.text - text + 8*int64(len(r.cols))
 }

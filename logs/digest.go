@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"hash"
 	"reflect"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -17,6 +18,7 @@ var leftOut = map[string]bool{
 	"feedback_bytes": true, "snapshot": true, "home": true, "sandbox": true,
 	"harness_version": true, "model_returned": true,
 	"file": true, "offset": true, "length": true,
+	"evidence": true, // holds places
 }
 
 var leftOutPrefixes = []string{"tokens_reported_", "wasted_", "prompt_"}
@@ -33,10 +35,21 @@ func inDigest(name string) bool {
 // Digest returns the SHA-256 of each table in hex, over its rows sorted by key, without the columns
 // that depend on time and place. Left out as well: void attempts and tries that a process retry
 // replaced (the rows without an attempt number); of a check that got no HTTP answer everything the
-// operating system said but its class (refused, reset, timeout, cut). Equal digests mean: the same
-// results.
+// operating system said but its class (refused, reset, timeout, cut); the events; the verdicts of
+// people, so that the ends of episodes are those without them. Equal digests mean: the same results.
 func Digest(t *Tables) map[string]string {
-	s := Tables{Episodes: t.Episodes, Turns: t.Turns}
+	s := Tables{Episodes: t.Episodes, Turns: t.Turns, Clauses: t.Clauses, Attempts: t.Attempts}
+	people := false
+	for _, v := range t.Verdicts {
+		if people = people || v.AnnotatorKind == AnnotatorPerson; v.AnnotatorKind != AnnotatorPerson {
+			s.Verdicts = append(s.Verdicts, v)
+		}
+	}
+	s = s.clone()
+	if people {
+		s.setEnds()
+	}
+	s.Attempts = nil
 	for _, a := range t.Attempts {
 		if a.Attempt != nil {
 			s.Attempts = append(s.Attempts, a)
@@ -46,13 +59,14 @@ func Digest(t *Tables) map[string]string {
 		c.Actual = classOf(c.Actual)
 		s.Checks = append(s.Checks, c)
 	}
-	s = s.clone()
 	s.sortRows()
 	return map[string]string{
 		"episodes": digestRows("episodes", s.Episodes),
 		"turns":    digestRows("turns", s.Turns),
+		"clauses":  digestRows("clauses", s.Clauses),
 		"attempts": digestRows("attempts", s.Attempts),
 		"checks":   digestRows("checks", s.Checks),
+		"verdicts": digestRows("verdicts", s.Verdicts),
 	}
 }
 
@@ -135,12 +149,10 @@ func appendCanonical(b []byte, c *column, row reflect.Value) []byte {
 	return append(b, '\t')
 }
 
-// clone copies the tables, so that they can be sorted without touching the caller's.
+// clone copies the tables but the events, so that they can be sorted without touching the caller's.
 func (t *Tables) clone() Tables {
 	return Tables{
-		Episodes: append([]EpisodeRow(nil), t.Episodes...),
-		Turns:    append([]TurnRow(nil), t.Turns...),
-		Attempts: append([]AttemptRow(nil), t.Attempts...),
-		Checks:   append([]CheckRow(nil), t.Checks...),
+		Episodes: slices.Clone(t.Episodes), Turns: slices.Clone(t.Turns), Clauses: slices.Clone(t.Clauses),
+		Attempts: slices.Clone(t.Attempts), Checks: slices.Clone(t.Checks), Verdicts: slices.Clone(t.Verdicts),
 	}
 }

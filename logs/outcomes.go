@@ -21,6 +21,8 @@ type Outcome struct {
 	Value       *float64
 	Status      string // failed, capped, stopped
 	EndReason   string // of an episode; "" if incomplete or from a plain file
+	EndL1       string // why it ended: drift, infra, bench, unknown; "" = no verdict
+	EndLeaf     string // "" = no verdict, or one that names no leaf
 	Incomplete  bool   // the episode has not ended: Status is stopped, Value so far
 	USD         *float64
 	Attempts    []int             // attempts used in each passed turn, from turn 0; nil if unknown
@@ -141,6 +143,12 @@ func (r *EpisodeRow) outcome(name string, turns []TurnRow) Outcome {
 	}
 	if r.EndReason != nil {
 		o.EndReason = *r.EndReason
+	}
+	if r.EndL1 != nil {
+		o.EndL1 = *r.EndL1
+	}
+	if r.EndLeaf != nil {
+		o.EndLeaf = *r.EndLeaf
 	}
 	passed, leading := 0, leadingPassed(turns)
 	for _, t := range turns {

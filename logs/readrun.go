@@ -1,70 +1,106 @@
 package logs
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
 	"runtime"
-	"sync"
-
-	"golang.org/x/sync/errgroup"
 )
 
-// ReadRun reads the journals of a run directory, each in one pass, into tables sorted by key. A
-// journal that is torn or damaged is a [Problem]: what stands before the damage is read, as are all
-// other journals. onEpisode, which may be nil, is told the progress.
+// ReadOptions say what [ReadRunWith] reads.
+type ReadOptions struct {
+	Events    bool                  // the events too, all of them in memory; [IngestRun] needs less
+	OnEpisode func(done, total int) // is told the progress; nil = nobody
+}
+
+// ReadRun reads the journals and verdicts of a run directory into all tables but events. onEpisode,
+// which may be nil, is told the progress.
 func ReadRun(d *RunDir, onEpisode func(done, total int)) (*Tables, []Problem, error) {
-	ids, err := d.Episodes()
+	return ReadRunWith(d, ReadOptions{OnEpisode: onEpisode})
+}
+
+// ReadRunWith reads the journals of a run directory, each in one pass, and its verdicts into tables
+// sorted by key. A journal that is torn or damaged is a [Problem]: what stands before the damage is
+// read, as are all other journals.
+func ReadRunWith(d *RunDir, opt ReadOptions) (*Tables, []Problem, error) {
+	t := &Tables{}
+	problems, err := eachEpisode(d, opt, func(p *replay) error {
+		t.append(p.tables())
+		return nil
+	})
 	if err != nil {
 		return nil, nil, err
 	}
-	results := make([]*replay, len(ids))
-	var mu sync.Mutex
-	done := 0
-	var g errgroup.Group
-	g.SetLimit(runtime.GOMAXPROCS(0))
-	for i, id := range ids {
-		g.Go(func() error {
-			p, err := readEpisode(d, id)
-			if err != nil {
-				return err
-			}
-			results[i] = p
-			mu.Lock()
-			defer mu.Unlock()
-			done++
-			if onEpisode != nil {
-				onEpisode(done, len(ids))
-			}
-			return nil
-		})
-	}
-	if err := g.Wait(); err != nil {
+	verdicts, more, err := ReadVerdicts(d)
+	if err != nil {
 		return nil, nil, err
 	}
-	t := &Tables{}
-	var problems []Problem
-	for _, p := range results {
-		problems = append(problems, p.problems...)
-		if !p.started {
-			continue
-		}
-		t.Episodes = append(t.Episodes, p.episode)
-		t.Turns = append(t.Turns, p.turns...)
-		for _, a := range p.attempts {
-			t.Attempts = append(t.Attempts, a.AttemptRow)
-		}
-		t.Checks = append(t.Checks, p.checks...)
-	}
+	t.Verdicts = verdicts
+	t.setEnds()
 	t.sortRows()
-	return t, problems, nil
+	return t, append(problems, more...), nil
+}
+
+// eachEpisode replays all journals, several at a time, and hands them to use in the order of their
+// ids, one at a time. Those that hold no episode are problems only.
+func eachEpisode(d *RunDir, opt ReadOptions, use func(*replay) error) ([]Problem, error) {
+	ids, err := d.Episodes()
+	if err != nil {
+		return nil, err
+	}
+	type result struct {
+		p   *replay
+		err error
+	}
+	workers := runtime.GOMAXPROCS(0)
+	// Every episode has a channel of its own, and at most workers+1 are begun and not used yet.
+	queue := make(chan chan result, workers)
+	stop := make(chan struct{})
+	defer close(stop)
+	go func() {
+		defer close(queue)
+		for _, id := range ids {
+			c := make(chan result, 1)
+			select {
+			case queue <- c:
+			case <-stop:
+				return
+			}
+			go func() {
+				p, err := readEpisode(d, id, opt.Events)
+				c <- result{p, err}
+			}()
+		}
+	}()
+	var problems []Problem
+	done := 0
+	for c := range queue {
+		r := <-c
+		if r.err != nil {
+			return nil, r.err
+		}
+		problems = append(problems, r.p.problems...)
+		if r.p.started {
+			if err := use(r.p); err != nil {
+				return nil, err
+			}
+		}
+		done++
+		if opt.OnEpisode != nil {
+			opt.OnEpisode(done, len(ids))
+		}
+	}
+	return problems, nil
 }
 
 // readEpisode replays one journal. The error is for what stops the whole reading; everything wrong
 // with this episode alone is a problem.
-func readEpisode(d *RunDir, id string) (*replay, error) {
+func readEpisode(d *RunDir, id string, events bool) (*replay, error) {
 	p := &replay{file: path.Join("episodes", id, JournalName)}
 	whole := func(format string, args ...any) {
 		p.problems = append(p.problems, Problem{File: p.file, Text: fmt.Sprintf(format, args...)})
@@ -94,6 +130,13 @@ func readEpisode(d *RunDir, id string) (*replay, error) {
 		return p, nil
 	}
 	defer f.Close()
+	if events {
+		p.keep = func(r Record, a *attemptRecords) {
+			if a.keep(r) {
+				a.lines[len(a.lines)-1].sha = hashAt(f, r.Offset, r.Length)
+			}
+		}
+	}
 	end, torn, err := scanJournal(f, p.file, func(r Record) error {
 		if r.Episode != id && r.Seq == 0 {
 			p.problem(r, "the journal belongs to episode %s", r.Episode)
@@ -116,5 +159,27 @@ func readEpisode(d *RunDir, id string) (*replay, error) {
 		whole("the journal is empty")
 	}
 	p.finish()
+	if events {
+		p.readEvents(existingBlobs(d, id))
+	}
 	return p, nil
+}
+
+// hashAt is the SHA-256 of a part of a file; "" if it cannot be read.
+func hashAt(f *os.File, offset, length int64) string {
+	h := sha256.New()
+	if _, err := io.Copy(h, io.NewSectionReader(f, offset, length)); err != nil {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// readEvents reads the logs of all attempts.
+func (p *replay) readEvents(blobs *Blobs) {
+	for i := range p.attempts {
+		a := &p.attempts[i]
+		events, problems := attemptEvents(&a.AttemptRow, blobs, a.records.lines)
+		p.events, p.problems = append(p.events, events...), append(p.problems, problems...)
+		a.records.lines = nil
+	}
 }

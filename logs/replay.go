@@ -11,14 +11,18 @@ import (
 type replay struct {
 	file     string // of the journal, relative to the run directory
 	blob     func(sha string) (string, error)
+	keep     func(Record, *attemptRecords) // of events; nil if they are not wanted
 	problems []Problem
 
 	start    EpisodeStart
 	started  bool
 	episode  EpisodeRow
 	turns    []TurnRow
+	clauses  []ClauseRow
+	clauseAt map[string]int
 	attempts []attemptState
 	checks   []CheckRow
+	events   []EventRow
 	end      *EpisodeEnd
 	models   []string
 	mono     float64 // of the newest record
@@ -33,6 +37,7 @@ type attemptState struct {
 	ended   bool // the agent has ended
 	usage   map[string]Usage
 	pending []CheckRow // of a grading that has not ended
+	records attemptRecords
 }
 
 // Problem is something in a file that could not be read. It does not stop the rest.
@@ -72,6 +77,9 @@ func (p *replay) record(r Record) {
 		p.wall, p.mono = p.wall+p.mono, 0
 	}
 	p.mono = max(p.mono, r.TMono)
+	if a := p.open(); p.keep != nil && a != nil && (r.Type == TypeResume || a.owns(r)) {
+		p.keep(r, &a.records)
+	}
 	if !p.started && r.Type != TypeEpisodeStart {
 		p.problem(r, "%s before %s", r.Type, TypeEpisodeStart)
 		return
@@ -144,11 +152,46 @@ func (p *replay) turnStart(r Record, v TurnStart) {
 	} else {
 		row.ChangeText = &text
 	}
+	p.changeClauses(r, v.Clauses)
 	if t := p.turn(*r.Turn); t != nil {
 		*t = row // begun again after a stop
 		return
 	}
 	p.turns = append(p.turns, row)
+}
+
+// changeClauses applies what a turn did to the clauses. Doing it twice changes nothing.
+func (p *replay) changeClauses(r Record, c ClauseChanges) {
+	turn := *r.Turn
+	for _, ref := range c.Added {
+		p.clause(r, ref).Removed = nil
+	}
+	for _, ref := range c.Changed {
+		row := p.clause(r, ref)
+		row.Changed = &turn
+	}
+	for _, id := range c.Removed {
+		// An episode that starts in the middle removes clauses it never saw; nothing is known of them.
+		if i, ok := p.clauseAt[id]; ok {
+			p.clauses[i].Removed = &turn
+		}
+	}
+}
+
+// clause returns the row of a clause with its newest words, a new one if the clause is new.
+func (p *replay) clause(r Record, ref ClauseRef) *ClauseRow {
+	i, ok := p.clauseAt[ref.ID]
+	if !ok {
+		if p.clauseAt == nil {
+			p.clauseAt = map[string]int{}
+		}
+		i = len(p.clauses)
+		p.clauseAt[ref.ID] = i
+		p.clauses = append(p.clauses, ClauseRow{Episode: r.Episode, Clause: ref.ID, Introduced: *r.Turn, Place: p.place(r)})
+	}
+	row := &p.clauses[i]
+	row.Kind, row.Title, row.Text = ref.Kind, ref.Title, ref.Text
+	return row
 }
 
 func clauseIDs(refs []ClauseRef) []string {
@@ -196,6 +239,10 @@ func (p *replay) attemptStart(r Record, v AttemptStart) {
 	})
 }
 
+func (a *attemptState) owns(r Record) bool {
+	return r.Turn != nil && *r.Turn == a.Turn && r.Attempt != nil && *r.Attempt == a.number
+}
+
 func (a *attemptState) close() { a.open, a.pending = false, nil }
 
 func (a *attemptState) void(reason string) {
@@ -206,7 +253,7 @@ func (a *attemptState) void(reason string) {
 // attemptRecord handles what belongs to the open attempt.
 func (p *replay) attemptRecord(r Record) {
 	a := p.open()
-	if a == nil || r.Turn == nil || *r.Turn != a.Turn || r.Attempt == nil || *r.Attempt != a.number {
+	if a == nil || !a.owns(r) {
 		p.problem(r, "%s belongs to no running attempt", r.Type)
 		return
 	}

@@ -1,7 +1,8 @@
 package logs
 
 import (
-	"sort"
+	"cmp"
+	"slices"
 	"time"
 )
 
@@ -9,12 +10,17 @@ import (
 type Tables struct {
 	Episodes []EpisodeRow
 	Turns    []TurnRow
+	Clauses  []ClauseRow
 	Attempts []AttemptRow
 	Checks   []CheckRow
+	Events   []EventRow // only if asked for: they are many
+	Verdicts []VerdictRow
 }
 
 // TableNames lists the tables in the order in which they are written and printed.
-func TableNames() []string { return []string{"episodes", "turns", "attempts", "checks"} }
+func TableNames() []string {
+	return []string{"episodes", "turns", "clauses", "attempts", "checks", "events", "verdicts"}
+}
 
 // Place says where in the run directory a row came from: the record that opened it.
 type Place struct {
@@ -66,12 +72,14 @@ type EpisodeRow struct {
 	Mode             string   `col:"mode"`
 	Validity         string   `col:"validity"`   // valid, stopped, incomplete
 	EndReason        *string  `col:"end_reason"` // failed, capped, budget, operator, provider, host, bench
-	// EndL1, EndLeaf and EndSource come from the verdict of the failed turn; null until there are verdicts.
+	// EndL1, EndLeaf and EndSource come from the verdict that counts of the last failed attempt, or of
+	// the one it was caused by; of an episode stopped after void attempts from the last void reason.
+	// They are null until there are verdicts.
 	EndL1     *string    `col:"end_l1"`
 	EndLeaf   *string    `col:"end_leaf"`
-	EndSource *string    `col:"end_source"`
-	Started   *time.Time `col:"started"` // milliseconds, UTC
-	WallS     *float64   `col:"wall_s"`  // seconds during which stint ran the episode, pauses left out
+	EndSource *string    `col:"end_source"` // adjudicated, person, rule, contract, judge, or loop for a void reason
+	Started   *time.Time `col:"started"`    // milliseconds, UTC
+	WallS     *float64   `col:"wall_s"`     // seconds during which stint ran the episode, pauses left out
 	Tokens
 	CostUSD *float64 `col:"cost_usd"` // sums the attempts, tries replaced by a process retry included, void ones not; null if one is unknown
 	// WastedTokens and WastedUSD sum the void attempts; zero without any.
@@ -96,6 +104,19 @@ type TurnRow struct {
 	Passed         *bool    `col:"passed"`        // null while the turn has not ended
 	Checks         int      `col:"checks"`        // of its suite
 	SuiteSHA       string   `col:"suite_sha"`
+	Place
+}
+
+// ClauseRow is one clause of an episode as it stood last. Turns are those the episode reached.
+type ClauseRow struct {
+	Episode    string `col:"episode"`
+	Clause     string `col:"clause"` // id
+	Kind       string `col:"kind"`
+	Title      string `col:"title"`
+	Text       string `col:"text"`
+	Introduced int    `col:"introduced"` // turn
+	Changed    *int   `col:"changed"`    // last turn that changed it; null = never
+	Removed    *int   `col:"removed"`    // turn; null = still there
 	Place
 }
 
@@ -153,45 +174,23 @@ type CheckRow struct {
 
 // sortRows puts every table into the order of its key.
 func (t *Tables) sortRows() {
-	sort.SliceStable(t.Episodes, func(i, j int) bool {
-		a, b := &t.Episodes[i], &t.Episodes[j]
-		switch {
-		case a.Config != b.Config:
-			return a.Config < b.Config
-		case a.Scenario != b.Scenario:
-			return a.Scenario < b.Scenario
-		case a.Repeat != b.Repeat:
-			return a.Repeat < b.Repeat
-		}
-		return a.Episode < b.Episode
+	slices.SortStableFunc(t.Episodes, func(a, b EpisodeRow) int {
+		return cmp.Or(cmp.Compare(a.Config, b.Config), cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Repeat, b.Repeat), cmp.Compare(a.Episode, b.Episode))
 	})
-	sort.SliceStable(t.Turns, func(i, j int) bool {
-		a, b := &t.Turns[i], &t.Turns[j]
-		if a.Episode != b.Episode {
-			return a.Episode < b.Episode
-		}
-		return a.Turn < b.Turn
+	slices.SortStableFunc(t.Turns, func(a, b TurnRow) int {
+		return cmp.Or(cmp.Compare(a.Episode, b.Episode), cmp.Compare(a.Turn, b.Turn))
 	})
-	sort.SliceStable(t.Attempts, func(i, j int) bool {
-		a, b := &t.Attempts[i], &t.Attempts[j]
-		switch {
-		case a.Episode != b.Episode:
-			return a.Episode < b.Episode
-		case a.Turn != b.Turn:
-			return a.Turn < b.Turn
-		}
-		return a.Offset < b.Offset
+	slices.SortStableFunc(t.Clauses, func(a, b ClauseRow) int {
+		return cmp.Or(cmp.Compare(a.Episode, b.Episode), cmp.Compare(a.Clause, b.Clause))
 	})
-	sort.SliceStable(t.Checks, func(i, j int) bool {
-		a, b := &t.Checks[i], &t.Checks[j]
-		switch {
-		case a.Episode != b.Episode:
-			return a.Episode < b.Episode
-		case a.Turn != b.Turn:
-			return a.Turn < b.Turn
-		case a.Attempt != b.Attempt:
-			return a.Attempt < b.Attempt
-		}
-		return a.Check < b.Check
+	slices.SortStableFunc(t.Attempts, func(a, b AttemptRow) int {
+		return cmp.Or(cmp.Compare(a.Episode, b.Episode), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Offset, b.Offset))
 	})
+	slices.SortStableFunc(t.Checks, func(a, b CheckRow) int {
+		return cmp.Or(cmp.Compare(a.Episode, b.Episode), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.Attempt, b.Attempt), cmp.Compare(a.Check, b.Check))
+	})
+	slices.SortStableFunc(t.Events, func(a, b EventRow) int {
+		return cmp.Or(cmp.Compare(a.Episode, b.Episode), cmp.Compare(a.Turn, b.Turn), cmp.Compare(a.AttemptOffset, b.AttemptOffset), cmp.Compare(a.Seq, b.Seq))
+	})
+	sortVerdicts(t.Verdicts)
 }

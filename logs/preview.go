@@ -1,0 +1,30 @@
+package logs
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+)
+
+// PreviewBytes bounds the text of an event. The whole text is where its Place says.
+const PreviewBytes = 4 << 10
+
+// preview shortens a text to PreviewBytes. Both ends are kept, since what went wrong mostly stands at
+// the end, and what was tried at the beginning.
+func preview(s string) string {
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+	}
+	if len(s) <= PreviewBytes {
+		return strings.Clone(s)
+	}
+	const head, tail = PreviewBytes / 2, PreviewBytes/2 - 64
+	a, b := head, len(s)-tail
+	for !utf8.RuneStart(s[a]) {
+		a--
+	}
+	for !utf8.RuneStart(s[b]) {
+		b++
+	}
+	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", s[:a], b-a, s[b:])
+}
