@@ -90,6 +90,10 @@ func (w *tablesWriter) commit() error {
 			return err
 		}
 	}
+	// From here on nothing is known of what the tables were made from.
+	if err := os.Remove(filepath.Join(w.dir, stampName)); err != nil && !os.IsNotExist(err) {
+		return fmt.Errorf("writing tables: %w", err)
+	}
 	for _, f := range w.files {
 		if err := f.rename(); err != nil {
 			return err

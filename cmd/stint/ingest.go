@@ -15,9 +15,10 @@ func newIngestCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ingest DIR",
 		Short: "Journals to tables (Parquet)",
-		Long: `ingest reads the journals of a run directory and writes its tables: episodes, turns,
-attempts and checks, as Parquet files that DuckDB, polars and pandas read. The tables
-can be deleted and made again at any time; the journals are the only truth.`,
+		Long: `ingest reads the journals of a run directory, the agents' logs they name and the
+verdicts, and writes its tables: episodes, turns, clauses, attempts, checks, events and
+verdicts, as Parquet files that DuckDB, polars and pandas read. The tables can be
+deleted and made again at any time; the journals are the only truth.`,
 		Example: "  " + e.Self + " ingest runs/demo",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -35,18 +36,16 @@ func ingest(e *env, dir, out string, strict bool) error {
 	if err != nil {
 		return err
 	}
-	t, problems, err := readRun(e, d)
-	if err != nil {
-		return err
-	}
 	if out == "" {
 		out = d.TablesDir()
 	}
-	if err := logs.WriteTables(out, t); err != nil {
+	n, problems, err := logs.IngestRun(d, out, logs.IngestOptions{OnEpisode: readProgress(e)})
+	if err != nil {
 		return fmt.Errorf("writing the tables to %s: %w", out, err)
 	}
+	sayProblems(e, problems)
 	fmt.Fprintf(e.Stdout, "%s: %d episodes, %d turns, %d attempts, %d failed checks\n", out,
-		len(t.Episodes), len(t.Turns), len(t.Attempts), len(t.Checks))
+		n.Episodes, n.Turns, n.Attempts, n.Checks)
 	if e.Verbose {
 		e.say("read and written in %s", e.Now().Sub(start).Round(time.Millisecond))
 	}
@@ -59,22 +58,31 @@ func ingest(e *env, dir, out string, strict bool) error {
 
 // readRun reads all journals of a run, with progress on a terminal, and names every record that could not be read.
 func readRun(e *env, d *logs.RunDir) (*logs.Tables, []logs.Problem, error) {
-	var onEpisode func(done, total int)
-	if e.terminal() {
-		onEpisode = func(done, total int) {
-			if done == total {
-				fmt.Fprint(e.Stderr, "\r\x1b[K")
-				return
-			}
-			if done%16 == 0 {
-				fmt.Fprintf(e.Stderr, "\rreading journals %d/%d", done, total)
-			}
-		}
-	}
-	t, problems, err := logs.ReadRun(d, onEpisode)
+	t, problems, err := logs.ReadRun(d, readProgress(e))
 	if err != nil {
 		return nil, nil, err
 	}
+	sayProblems(e, problems)
+	return t, problems, nil
+}
+
+// readProgress counts journals on a terminal; elsewhere it is nil.
+func readProgress(e *env) func(done, total int) {
+	if !e.terminal() {
+		return nil
+	}
+	return func(done, total int) {
+		if done == total {
+			fmt.Fprint(e.Stderr, "\r\x1b[K")
+			return
+		}
+		if done%16 == 0 {
+			fmt.Fprintf(e.Stderr, "\rreading journals %d/%d", done, total)
+		}
+	}
+}
+
+func sayProblems(e *env, problems []logs.Problem) {
 	const shown = 20
 	for i, p := range problems {
 		if i == shown {
@@ -83,5 +91,4 @@ func readRun(e *env, d *logs.RunDir) (*logs.Tables, []logs.Problem, error) {
 		}
 		e.say("%s", p.String())
 	}
-	return t, problems, nil
 }
