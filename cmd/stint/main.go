@@ -10,6 +10,7 @@
 //	ingest    journals and outcome files to tables
 //	compare   means, pairs, Holm, the paragraph
 //	report    Markdown report with figures
+//	reproduce the failing requests of an attempt as curl lines, and its server
 //	digest    one hash per table, free of times and places
 //	doctor    what this machine can and cannot do
 //
@@ -78,6 +79,8 @@ func hidden(args []string, stdin io.Reader, stdout io.Writer) (code int, ok bool
 	switch args[0] {
 	case "__serve":
 		return harness.ServeMain(args[1:], os.Getenv, stdout), true
+	case "__host":
+		return episode.HostMain(args[1:], stdin, stdout), true
 	case "__grade":
 		return episode.GradeMain(stdin, stdout), true
 	}
@@ -118,7 +121,7 @@ compared by paired, multiplicity-corrected tests.`,
 	})
 	root.AddCommand(
 		newDemoCmd(e), newInitCmd(e), newRunCmd(e), newLsCmd(e), newIngestCmd(e), newCompareCmd(e),
-		newReportCmd(e), newDigestCmd(e), newDoctorCmd(e),
+		newReportCmd(e), newReproduceCmd(e), newDigestCmd(e), newDoctorCmd(e),
 	)
 	for _, c := range root.Commands() {
 		c.Args = inputArgs(e, c.Args)
