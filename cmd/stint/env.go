@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"time"
 
 	"golang.org/x/term"
@@ -107,11 +108,24 @@ func exitCode(ctx context.Context, err error) int {
 func (e *env) complain(err error) {
 	fmt.Fprintf(e.Stderr, "stint: %v\n", err)
 	var hinted interface{ Hint() string }
-	if errors.As(err, &hinted) && hinted.Hint() != "" {
-		for line := range strings.Lines(hinted.Hint()) {
-			fmt.Fprintf(e.Stderr, "hint: %s\n", strings.TrimRight(line, "\n"))
-		}
+	hint := ""
+	if errors.As(err, &hinted) {
+		hint = hinted.Hint()
 	}
+	if hint == "" && diskFull(err) {
+		hint = "what was written before is whole: free some space, then run the same command again"
+	}
+	if hint == "" {
+		return
+	}
+	for line := range strings.Lines(hint) {
+		fmt.Fprintf(e.Stderr, "hint: %s\n", strings.TrimRight(line, "\n"))
+	}
+}
+
+// diskFull reports whether there was no room for what was to be written.
+func diskFull(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) || errors.Is(err, syscall.EFBIG)
 }
 
 // selfName guesses how the user started this program: "go run ./cmd/stint" builds

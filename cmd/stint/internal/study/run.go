@@ -119,6 +119,10 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 			return nil, err
 		}
 		if len(pending) == 0 {
+			// Not called complete when a journal was damaged after its end.
+			if err := w.verify(selected); err != nil {
+				return nil, err
+			}
 			sum.NothingToDo = true
 			return sum, w.count(sum, selected)
 		}

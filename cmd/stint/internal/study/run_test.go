@@ -147,6 +147,31 @@ func TestRunThenNothingToDo(t *testing.T) {
 }
 
 // What an episode is told about itself.
+// TestDamagedJournalIsNotComplete changes a byte in the middle of a journal whose episode has ended.
+func TestDamagedJournalIsNotComplete(t *testing.T) {
+	dir, f := t.TempDir(), &fakeLoop{}
+	if _, err := start(t, dir, small, f, RunOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(dir, "episodes", "*", logs.JournalName))
+	if err != nil || len(files) != 8 {
+		t.Fatalf("%d journals, %v", len(files), err)
+	}
+	b, err := os.ReadFile(files[3])
+	if err != nil {
+		t.Fatal(err)
+	}
+	b[20] ^= 1
+	if err := os.WriteFile(files[3], b, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	_, err = start(t, dir, small, f, RunOptions{})
+	var corrupt *logs.CorruptError
+	if !errors.As(err, &corrupt) || corrupt.File != files[3] || corrupt.Line != 1 {
+		t.Errorf("got %v, want the damage of %s named", err, files[3])
+	}
+}
+
 func TestSpec(t *testing.T) {
 	t.Parallel()
 	text := strings.Replace(small, "{model: [sim, strong]}", "{model: [sim, strong], feedback: detailed, retries: 3, process_retries: 0, delivery: [delta, full]}", 1)

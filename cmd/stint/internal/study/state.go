@@ -9,6 +9,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/stint-bench/stint/logs"
 )
@@ -38,6 +41,34 @@ func episodeState(dir string) (state, error) {
 		return stateOpen, nil // a torn tail is repaired when the episode goes on
 	}
 	return stateOf(end.EndReason), nil
+}
+
+// verify checks the chains of all journals that have an end, as many at a time as there are processors. Its error
+// names the first damaged one.
+func (w *work) verify(selected []PlannedEpisode) error {
+	errs := make([]error, len(selected))
+	var g errgroup.Group
+	g.SetLimit(runtime.GOMAXPROCS(0))
+	for i, e := range selected {
+		g.Go(func() error {
+			dir := w.dir.EpisodeDir(w.id(e))
+			st, err := episodeState(dir)
+			if err == nil && st != stateOpen {
+				_, _, err = logs.ReadJournal(filepath.Join(dir, logs.JournalName))
+			}
+			if err != nil {
+				errs[i] = fmt.Errorf("episode %s (%s, %s#%d): %w", w.id(e), e.Config, scenarioName(e.Scenario), e.Repeat, err)
+			}
+			return nil
+		})
+	}
+	_ = g.Wait() // the errors are in errs, where their order is that of the plan
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // stateOf sorts the reasons for the end of an episode.
