@@ -148,6 +148,7 @@ type PairResult struct {
 	nonZero        int
 	fraction       string // the exact p as k/2^m, where known
 	untested       string // why there is no p
+	stoppedTest    bool   // tested as a pair with stopped runs: no ranks, no treatment of zeros
 	directionSplit bool
 	zeroDecides    bool
 	exact          bool
@@ -187,6 +188,7 @@ const (
 	CodeIntervalsOnly    = "INTERVALS_ONLY"     // no family was declared for this outcome
 	CodeOneConfiguration = "ONE_CONFIGURATION"  // nothing to compare
 	CodeUnreadable       = "UNREADABLE_RECORDS" // records of the source could not be read
+	CodeStoppedTested    = "STOPPED_TESTED"     // a pair with stopped runs, tested by the test that knows about them
 	CodeInfraEnds        = "INFRA_ENDS"         // runs ended in the agent's own infrastructure; how far the mean could lie
 	CodeFamilyPartly     = "FAMILY_PARTLY_RUN"  // a declared pair names a configuration without runs
 )

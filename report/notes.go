@@ -115,6 +115,7 @@ var manyOfOne = map[string]string{
 	stats.CodeOneScenario:       "one shared scenario: shown, not tested",
 	CodeNotTested:               "too few shared scenarios: not tested, counted in the family with p = 1",
 	CodeFamilyPartly:            "a configuration without runs: not tested, counted in the family with p = 1",
+	CodeStoppedTested:           "runs were stopped: paired Prentice–Wilcoxon",
 	CodeInfraEnds:               "runs ended in the agent's own infrastructure, counted as failures",
 	CodeStoppedRuns:             "runs were stopped: restricted means (Kaplan–Meier)",
 	CodeMissingValue:            "rows without a value are left out",

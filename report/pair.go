@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/stint-bench/stint/stats"
 )
@@ -156,19 +157,21 @@ func (d *pairData) fill(res stats.PairResult, note func(at column, code, format 
 		r.untested = trimNotTested(res.TestName)
 		return
 	}
-	r.exact = res.Rank.Exact
-	r.P, r.POtherZero = ptr(res.P), ptr(res.POtherZero)
-	r.RankBiserial = ptr(res.RankBiserial)
-	r.nonZero = res.Rank.NonZero
-	if res.Rank.PLog2 > 0 {
-		r.fraction = fmt.Sprintf("%d/2^%d", res.Rank.PCount, res.Rank.PLog2)
+	d.p, d.minP = res.P, res.MinP
+	r.P = ptr(res.P)
+	direction := res.Rank.WPlus - res.Rank.WMinus
+	if res.Restricted {
+		direction = r.fillStopped(res, note)
+	} else {
+		r.exact, r.nonZero = res.Rank.Exact, res.Rank.NonZero
+		r.POtherZero, r.RankBiserial = ptr(res.POtherZero), ptr(res.RankBiserial)
+		r.fraction = fraction(res.Rank.PCount, res.Rank.PLog2)
 	}
 	for _, w := range res.Warnings {
 		r.directionSplit = r.directionSplit || w.Code == stats.CodeDirectionSplit
 		r.zeroDecides = r.zeroDecides || w.Code == stats.CodeZeroMethodDecides
 	}
-	d.p, d.minP = res.P, res.MinP
-	if res.Rank.Exact && res.Rank.NonZero <= maxDiscrete {
+	if !res.Restricted && res.Rank.Exact && res.Rank.NonZero <= maxDiscrete {
 		if v, err := stats.AttainableP(res.Pairs.D, stats.SignedRankOptions{Zero: res.Rank.Zero}); err == nil {
 			d.attained = v
 		}
@@ -177,13 +180,37 @@ func (d *pairData) fill(res stats.PairResult, note func(at column, code, format 
 	switch {
 	case r.directionSplit:
 		r.Decision = DecisionUndecided
-	case res.Rank.WPlus > res.Rank.WMinus:
+	case direction > 0:
 		r.Decision = DecisionAhead
-	case res.Rank.WPlus < res.Rank.WMinus:
+	case direction < 0:
 		r.Decision = DecisionBehind
 	default:
 		r.Decision = DecisionUndecided
 	}
+}
+
+// fillStopped copies the test of a pair in which runs were stopped and returns its direction.
+func (r *PairResult) fillStopped(res stats.PairResult, note func(at column, code, format string, args ...any)) float64 {
+	r.stoppedTest = true
+	text := "runs were stopped: " + strings.ReplaceAll(res.TestName, "Prentice-Wilcoxon", "Prentice–Wilcoxon")
+	if r.Bounds != nil {
+		text += "; " + boundsWords(r.Bounds) + ", whatever the stopped runs had done"
+	}
+	note(atName, CodeStoppedTested, "%s", text)
+	if res.Prentice.N == 0 {
+		r.exact, r.nonZero, r.fraction = true, res.Sign.N, fraction(res.Sign.PCount, res.Sign.PLog2)
+		return float64(res.Ahead - res.Behind)
+	}
+	r.exact, r.nonZero, r.fraction = res.Prentice.Exact, res.Prentice.NonZero, fraction(res.Prentice.PCount, res.Prentice.PLog2)
+	return res.Prentice.Sum
+}
+
+// fraction writes an exact p, "" if it is not known as one.
+func fraction(count uint64, log2 int) string {
+	if log2 <= 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d/2^%d", count, log2)
 }
 
 // correctFamily adjusts the p-values of a family and decides.
@@ -210,7 +237,7 @@ func correctFamily(f DeclaredFamily, data []pairData, alpha float64) (FamilyResu
 			if discrete != nil {
 				r.HolmDiscrete = ptr(discrete[i])
 			} else {
-				r.notes = append(r.notes, Warning{Code: CodeUndefined, Where: tests[i].ID, Text: "no discrete Holm value: the exact null distributions of this family are too large to write out", at: atNowhere})
+				r.notes = append(r.notes, Warning{Code: CodeUndefined, Where: tests[i].ID, Text: "no discrete Holm value: the exact null distribution of some pair of this family is not written out (too large, or runs were stopped)", at: atNowhere})
 			}
 		} else {
 			r.notes = append(r.notes, Warning{Code: CodeUndefined, Where: tests[i].ID, Text: "p, Holm and rank-biserial are undefined: " + r.Test, at: atNowhere})

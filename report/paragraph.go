@@ -219,7 +219,17 @@ func (c *Comparison) pairSentence(f *FamilyResult, p *PairResult) string {
 	if !p.exact {
 		kind = "approximate"
 	}
-	s := fmt.Sprintf("%s; %s Wilcoxon signed-rank test, %s: %s", counts, kind, zeros, pValue)
+	test := "Wilcoxon signed-rank test, " + zeros
+	switch {
+	case p.stoppedTest && strings.Contains(p.Test, "sign test"):
+		test = "sign test of known orders"
+	case p.stoppedTest:
+		test = "paired Prentice–Wilcoxon test"
+	}
+	s := fmt.Sprintf("%s; %s %s: %s", counts, kind, test, pValue)
+	if p.stoppedTest && p.Bounds != nil {
+		s += " (bounds " + stats.FormatP(p.Bounds[0]) + "–" + stats.FormatP(p.Bounds[1]) + ")"
+	}
 	if f.M > 1 {
 		s += fmt.Sprintf(", Holm-adjusted over %d pairs %s", f.M, stats.FormatP(*p.Holm))
 	}
@@ -293,7 +303,7 @@ func (c *Comparison) zeroSentence(f *FamilyResult) string {
 	var only *PairResult
 	for i := range f.Pairs {
 		p := &f.Pairs[i]
-		if p.P == nil {
+		if p.POtherZero == nil {
 			continue
 		}
 		tested++

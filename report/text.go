@@ -337,17 +337,21 @@ func (c *Comparison) testWords() string {
 	if c.zero == stats.Pratt {
 		zeros = "Pratt's zeros"
 	}
-	approximate, untested := false, false
+	approximate, untested, stopped := false, false, false
 	for i := range c.Families {
 		for j := range c.Families[i].Pairs {
 			p := &c.Families[i].Pairs[j]
-			approximate = approximate || p.P != nil && !p.exact
+			approximate = approximate || p.P != nil && !p.exact && !p.stoppedTest
+			stopped = stopped || p.stoppedTest
 			untested = untested || p.P == nil
 		}
 	}
 	s := "exact Wilcoxon signed rank, " + zeros
 	if approximate {
 		s += ", beyond 1,000 differences its normal approximation"
+	}
+	if stopped {
+		s += "; pairs with a stopped run: paired Prentice–Wilcoxon, with repeats the sign test"
 	}
 	if untested {
 		s += "; pairs without p are not tested and count with p = 1"

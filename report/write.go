@@ -46,7 +46,8 @@ type FigureRecord struct {
 	Files    []string `json:"files"`
 }
 
-// Write makes the report folder: report.md, summary.json and figures/ with each figure as SVG, PNG and CSV. It is
+// Write makes the report folder: index.html, report.md, summary.json, results.tex, tables/ as LaTeX, and figures/
+// with each figure as SVG, PNG and CSV. It is
 // written beside dir and then takes its place, so that dir is the old report or the new one and nothing between.
 // A folder that is neither empty nor a report is refused. The same input gives the same bytes.
 func Write(dir string, in Input) error {
@@ -85,6 +86,12 @@ func Write(dir string, in Input) error {
 		return err
 	}
 	files["report.md"] = md.Bytes()
+	if files["index.html"], err = rep.page(in, figures); err != nil {
+		return err
+	}
+	for name, b := range rep.latexFiles(figures) {
+		files[name] = b
+	}
 	return replaceDir(dir, files)
 }
 
@@ -279,41 +286,17 @@ func (rep *Report) markdownRuns(b *bufio.Writer) {
 
 // markdownWarnings lists all warnings with their codes, equal ones once, as summary.json holds them.
 func (rep *Report) markdownWarnings(b *bufio.Writer) {
-	type group struct {
-		code, text string
-		wheres     []string
-	}
-	var groups []*group
-	index := make(map[string]*group)
-	for _, w := range rep.Comparison.Warnings {
-		g := index[w.Code+"\x00"+w.Text]
-		if g == nil {
-			g = &group{code: w.Code, text: w.Text}
-			index[w.Code+"\x00"+w.Text] = g
-			groups = append(groups, g)
-		}
-		if w.Where != "" {
-			g.wheres = append(g.wheres, escapeMarkdown(rep.Comparison.shortWhere(w.Where)))
-		}
-	}
+	groups := rep.Comparison.warningGroups()
 	if len(groups) == 0 {
 		return
 	}
-	const most = 60
 	fmt.Fprintf(b, "\n## Warnings\n\n")
-	for i, g := range groups {
-		if i == most {
-			fmt.Fprintf(b, "- %d more in [summary.json](summary.json)\n", len(groups)-most)
-			break
+	for _, g := range groups {
+		where := ""
+		if g.Where != "" {
+			where = escapeMarkdown(g.Where) + ": "
 		}
-		if n := len(g.wheres); n > 6 {
-			g.wheres = append(g.wheres[:5], fmt.Sprintf("%d more", n-5))
-		}
-		where := strings.Join(g.wheres, ", ")
-		if where != "" {
-			where += ": "
-		}
-		fmt.Fprintf(b, "- `%s` %s%s\n", g.code, where, escapeMarkdown(g.text))
+		fmt.Fprintf(b, "- `%s` %s%s\n", g.Code, where, escapeMarkdown(g.Text))
 	}
 }
 
