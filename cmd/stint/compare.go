@@ -27,6 +27,7 @@ type compareFlags struct {
 	json       bool
 	csv        bool
 	md         bool
+	latex      bool
 	failIf     string
 	columns    logs.OutcomeColumns
 	set        func(name string) bool // whether a flag was given; nil: none was
@@ -65,15 +66,22 @@ not named are guessed, and the guesses printed. The pairs are those of --by and 
 	fl.BoolVar(&f.json, "json", false, "JSON (stint.compare/1)")
 	fl.BoolVar(&f.csv, "csv", false, "one CSV table")
 	fl.BoolVar(&f.md, "md", false, "Markdown")
+	fl.BoolVar(&f.latex, "latex", false, "LaTeX (booktabs), to be included in a paper")
 	fl.StringVar(&f.failIf, "fail-if", "", "exit 3 if A is significantly below B (`'A<B'`)")
 	fl.BoolVar(&f.force, "force", false, "test pairs although more than 20 % of the scenarios have no partner")
-	fl.StringVar(&f.columns.Config, "config-col", "", "`column` of an outcome file that names the configuration")
-	fl.StringVar(&f.columns.Scenario, "scenario-col", "", "`column` that names the scenario")
-	fl.StringVar(&f.columns.Value, "value-col", "", "`column` with the value")
-	fl.StringVar(&f.columns.Repeat, "repeat-col", "", "`column` with the number of the repeat")
-	fl.StringVar(&f.columns.Status, "status-col", "", "`column` with failed, capped or stopped")
-	fl.Float64Var(&f.columns.Cap, "cap", 0, "the most an outcome of a file can reach (default no cap)")
+	columnFlags(cmd, &f.columns)
 	return cmd
+}
+
+// columnFlags adds the flags that say how an outcome file is to be read.
+func columnFlags(cmd *cobra.Command, columns *logs.OutcomeColumns) {
+	fl := cmd.Flags()
+	fl.StringVar(&columns.Config, "config-col", "", "`column` of an outcome file that names the configuration")
+	fl.StringVar(&columns.Scenario, "scenario-col", "", "`column` that names the scenario")
+	fl.StringVar(&columns.Value, "value-col", "", "`column` with the value")
+	fl.StringVar(&columns.Repeat, "repeat-col", "", "`column` with the number of the repeat")
+	fl.StringVar(&columns.Status, "status-col", "", "`column` with failed, capped or stopped")
+	fl.Float64Var(&columns.Cap, "cap", 0, "the most an outcome of a file can reach (default no cap)")
 }
 
 // given reports whether a flag was given on the command line.
@@ -82,13 +90,13 @@ func (f *compareFlags) given(name string) bool { return f.set != nil && f.set(na
 // check refuses combinations before anything is read.
 func (f *compareFlags) check() error {
 	forms := 0
-	for _, on := range []bool{f.json, f.csv, f.md} {
+	for _, on := range []bool{f.json, f.csv, f.md, f.latex} {
 		if on {
 			forms++
 		}
 	}
 	if forms > 1 {
-		return inputErrorf("choose one of them", "--json, --csv and --md exclude each other")
+		return inputErrorf("choose one of them", "--json, --csv, --md and --latex exclude each other")
 	}
 	if f.given("cap") && !(f.columns.Cap > 0) {
 		return inputErrorf("leave --cap out if there is none", "--cap %v is not above zero", f.columns.Cap)
@@ -153,6 +161,8 @@ func printComparison(e *env, c *report.Comparison, f compareFlags) error {
 		err = c.CSV(w)
 	case f.md:
 		err = c.Markdown(w)
+	case f.latex:
+		err = c.LaTeX(w)
 	default:
 		err = c.Text(w, e.width())
 	}
