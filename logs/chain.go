@@ -70,7 +70,7 @@ func ReadJournal(path string) (records []Record, torn *TornTail, err error) {
 		return nil, nil, fmt.Errorf("reading journal: %w", err)
 	}
 	defer f.Close()
-	_, torn, err = scanJournal(f, path, func(r Record) error {
+	_, torn, err = scanJournal(f, path, func(r Record, _ []byte) error {
 		records = append(records, r)
 		return nil
 	})
@@ -99,9 +99,9 @@ func Decode[T any](r Record) (T, error) {
 	return v, nil
 }
 
-// scanJournal calls fn for every valid record in order and returns the offset behind the last one.
+// scanJournal calls fn for every valid record in order, with the bytes of its line, and returns the offset behind the last one.
 // What follows it is a torn tail or, if it cannot be one, a *CorruptError.
-func scanJournal(r io.Reader, name string, fn func(Record) error) (end int64, torn *TornTail, err error) {
+func scanJournal(r io.Reader, name string, fn func(r Record, line []byte) error) (end int64, torn *TornTail, err error) {
 	br := bufio.NewReaderSize(r, 256<<10)
 	prev, seq, line := "", int64(0), 0
 	for {
@@ -119,7 +119,7 @@ func scanJournal(r io.Reader, name string, fn func(Record) error) (end int64, to
 			return afterBadLine(br, name, raw, bad, int(seq))
 		}
 		rec.Offset, rec.Length = end, int64(len(raw))
-		if err := fn(rec); err != nil {
+		if err := fn(rec, raw); err != nil {
 			return end, nil, err
 		}
 		end += int64(len(raw))

@@ -48,6 +48,7 @@ func openParquet(path string) (p *parquetFile, err error) {
 		}
 	}()
 	defer catchPanic(&err)
+	useCodec()
 	r, err := file.NewParquetReader(f)
 	if err != nil {
 		return nil, fmt.Errorf("no Parquet file: %w", err)

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -244,22 +245,20 @@ func attemptLines(d *RunDir, a *AttemptRow) ([]journalLine, error) {
 		if rec.Type == TypeAttemptStart && rec.Offset > a.Offset || rec.Type == TypeTurnEnd || rec.Type == TypeTurnStart || rec.Type == TypeEpisodeEnd {
 			return own.lines, nil
 		}
-		if own.keep(rec) {
-			sum := sha256.Sum256(raw)
-			own.lines[len(own.lines)-1].sha = hex.EncodeToString(sum[:])
-		}
+		own.keep(rec, raw)
 	}
 }
 
 // attemptRecords are the records of an attempt that become events.
 type attemptRecords struct{ lines []journalLine }
 
-// keep says whether it kept the record. A grading that starts again makes the one before it void.
-func (a *attemptRecords) keep(r Record) bool {
+// keep looks at a record and the bytes of its line. A grading that starts again makes the one before it
+// void.
+func (a *attemptRecords) keep(r Record, line []byte) {
 	switch r.Type {
 	case TypeAgentExit, TypeBuild, TypeServerReady, TypeServerExit, TypeSuiteEnd, TypeGradeEnd, TypeVoid:
-		a.lines = append(a.lines, journalLine{Record: r})
-		return true
+		sum := sha256.Sum256(line)
+		a.lines = append(a.lines, journalLine{Record: r, sha: hex.EncodeToString(sum[:])})
 	case TypeSnapshot, TypeResume:
 		n := 0
 		for n < len(a.lines) && a.lines[n].Type == TypeAgentExit {
@@ -267,19 +266,18 @@ func (a *attemptRecords) keep(r Record) bool {
 		}
 		a.lines = a.lines[:n]
 	}
-	return false
 }
 
-// streamDecoders serve blobs whose size is not to be trusted.
-var streamDecoders = sync.Pool{New: func() any {
-	dec, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxBlob))
+// logDecoder refuses to unpack more than the largest log, whatever a blob claims to hold.
+var logDecoder = sync.OnceValue(func() *zstd.Decoder {
+	dec, err := zstd.NewReader(nil, zstd.WithDecoderMaxMemory(maxLogBlob), zstd.WithDecoderConcurrency(2))
 	if err != nil {
 		panic("logs: zstd decoder options: " + err.Error())
 	}
 	return dec
-}}
+})
 
-// getMax is Get for a blob of at most so many bytes. It never holds more.
+// getMax is Get for a blob of at most so many bytes, which is no more than maxLogBlob.
 func (b *Blobs) getMax(sha string, most int64) ([]byte, error) {
 	if !isSHA(sha) {
 		return nil, &BlobError{SHA: sha, Path: b.dir, Text: "no SHA-256 in hex"}
@@ -296,17 +294,19 @@ func (b *Blobs) getMax(sha string, most int64) ([]byte, error) {
 		return fail("cannot be opened", err)
 	}
 	defer f.Close()
-	dec := streamDecoders.Get().(*zstd.Decoder)
-	defer streamDecoders.Put(dec)
-	if err := dec.Reset(f); err != nil {
-		return fail("cannot be unpacked: "+err.Error(), err)
+	var packed bytes.Buffer
+	if st, err := f.Stat(); err == nil && st.Size() <= most {
+		packed.Grow(int(st.Size()) + bytes.MinRead)
 	}
-	p, err := io.ReadAll(io.LimitReader(dec, most+1))
+	if _, err := packed.ReadFrom(io.LimitReader(f, most+1)); err != nil {
+		return fail("cannot be read: "+err.Error(), err)
+	}
+	p, err := logDecoder().DecodeAll(packed.Bytes(), nil)
 	switch {
+	case errors.Is(err, zstd.ErrDecoderSizeExceeded), errors.Is(err, zstd.ErrWindowSizeExceeded), int64(packed.Len()) > most, int64(len(p)) > most:
+		return fail(fmt.Sprintf("is over %d bytes, the limit for logs", most), err)
 	case err != nil:
 		return fail("cannot be unpacked: "+err.Error(), err)
-	case int64(len(p)) > most:
-		return fail(fmt.Sprintf("is over %d bytes, the limit for logs", most), nil)
 	}
 	if sum := sha256.Sum256(p); hex.EncodeToString(sum[:]) != sha {
 		return fail("its content does not have the hash of its name", nil)

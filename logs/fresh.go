@@ -51,7 +51,7 @@ func (s sourceStamp) write(dir string) error {
 
 // Fresh says whether the tables of the run directory hold everything its journals and verdicts hold
 // now. It compares sizes and times with those at the last [IngestRun] into [RunDir.TablesDir], without
-// reading a journal. False may also mean that it cannot tell.
+// reading a journal. False may also mean that it cannot tell, or that something could not be read.
 func (d *RunDir) Fresh() bool {
 	f, err := openRegular(filepath.Join(d.TablesDir(), stampName))
 	if err != nil {

@@ -51,10 +51,14 @@ func IngestRun(d *RunDir, out string, opt IngestOptions) (Counts, []Problem, err
 	last := &Tables{Episodes: ends.Episodes, Verdicts: verdicts}
 	last.sortRows()
 	n.add(last)
-	if err := errors.Join(w.add(last), w.commit(), stamp.write(out)); err != nil {
+	if err := errors.Join(w.add(last), w.commit()); err != nil {
 		return n, nil, err
 	}
-	return n, append(more, problems...), nil
+	problems = append(more, problems...)
+	if len(problems) > 0 {
+		return n, problems, nil // without a stamp: whoever reads the run is to be told again
+	}
+	return n, nil, stamp.write(out)
 }
 
 func (c *Counts) add(t *Tables) {

@@ -95,7 +95,7 @@ func openForAppend(path string) (f *os.File, created bool, err error) {
 // recover reads what is there, cuts a torn tail and puts the journal behind the last valid record.
 func (j *Journal) recover(dir string) ([]Record, error) {
 	var records []Record
-	end, torn, err := scanJournal(j.file, j.path, func(r Record) error {
+	end, torn, err := scanJournal(j.file, j.path, func(r Record, _ []byte) error {
 		records = append(records, r)
 		return nil
 	})

@@ -1,11 +1,8 @@
 package logs
 
 import (
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -14,7 +11,10 @@ import (
 
 // ReadOptions say what [ReadRunWith] reads.
 type ReadOptions struct {
-	Events    bool                  // the events too, all of them in memory; [IngestRun] needs less
+	Events bool // the events too, all of them in memory; [IngestRun] needs less
+	// Outcomes leaves out what [Tables.Outcomes] does not need and costs most: clauses, checks, and
+	// the change texts of turns.
+	Outcomes  bool
 	OnEpisode func(done, total int) // is told the progress; nil = nobody
 }
 
@@ -46,6 +46,19 @@ func ReadRunWith(d *RunDir, opt ReadOptions) (*Tables, []Problem, error) {
 	return t, append(problems, more...), nil
 }
 
+// ReadForOutcomes reads what [Tables.Outcomes] needs: from the tables if they are fresh, which takes a
+// fraction of the time, else from the journals. The rows are the same either way; see
+// ReadOptions.Outcomes for what is left out.
+func ReadForOutcomes(d *RunDir, onEpisode func(done, total int)) (*Tables, []Problem, error) {
+	opt := ReadOptions{Outcomes: true, OnEpisode: onEpisode}
+	if d.Fresh() {
+		if t, err := ReadTablesWith(d.TablesDir(), opt); err == nil {
+			return t, nil, nil
+		}
+	}
+	return ReadRunWith(d, opt)
+}
+
 // eachEpisode replays all journals, several at a time, and hands them to use in the order of their
 // ids, one at a time. Those that hold no episode are problems only.
 func eachEpisode(d *RunDir, opt ReadOptions, use func(*replay) error) ([]Problem, error) {
@@ -72,7 +85,7 @@ func eachEpisode(d *RunDir, opt ReadOptions, use func(*replay) error) ([]Problem
 				return
 			}
 			go func() {
-				p, err := readEpisode(d, id, opt.Events)
+				p, err := readEpisode(d, id, opt)
 				c <- result{p, err}
 			}()
 		}
@@ -100,8 +113,8 @@ func eachEpisode(d *RunDir, opt ReadOptions, use func(*replay) error) ([]Problem
 
 // readEpisode replays one journal. The error is for what stops the whole reading; everything wrong
 // with this episode alone is a problem.
-func readEpisode(d *RunDir, id string, events bool) (*replay, error) {
-	p := &replay{file: path.Join("episodes", id, JournalName)}
+func readEpisode(d *RunDir, id string, opt ReadOptions) (*replay, error) {
+	p := &replay{file: path.Join("episodes", id, JournalName), want: opt}
 	whole := func(format string, args ...any) {
 		p.problems = append(p.problems, Problem{File: p.file, Text: fmt.Sprintf(format, args...)})
 	}
@@ -130,18 +143,11 @@ func readEpisode(d *RunDir, id string, events bool) (*replay, error) {
 		return p, nil
 	}
 	defer f.Close()
-	if events {
-		p.keep = func(r Record, a *attemptRecords) {
-			if a.keep(r) {
-				a.lines[len(a.lines)-1].sha = hashAt(f, r.Offset, r.Length)
-			}
-		}
-	}
-	end, torn, err := scanJournal(f, p.file, func(r Record) error {
+	end, torn, err := scanJournal(f, p.file, func(r Record, line []byte) error {
 		if r.Episode != id && r.Seq == 0 {
 			p.problem(r, "the journal belongs to episode %s", r.Episode)
 		}
-		p.record(r)
+		p.record(r, line)
 		return nil
 	})
 	var corrupt *CorruptError
@@ -159,19 +165,10 @@ func readEpisode(d *RunDir, id string, events bool) (*replay, error) {
 		whole("the journal is empty")
 	}
 	p.finish()
-	if events {
+	if opt.Events {
 		p.readEvents(existingBlobs(d, id))
 	}
 	return p, nil
-}
-
-// hashAt is the SHA-256 of a part of a file; "" if it cannot be read.
-func hashAt(f *os.File, offset, length int64) string {
-	h := sha256.New()
-	if _, err := io.Copy(h, io.NewSectionReader(f, offset, length)); err != nil {
-		return ""
-	}
-	return hex.EncodeToString(h.Sum(nil))
 }
 
 // readEvents reads the logs of all attempts.

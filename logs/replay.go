@@ -11,7 +11,7 @@ import (
 type replay struct {
 	file     string // of the journal, relative to the run directory
 	blob     func(sha string) (string, error)
-	keep     func(Record, *attemptRecords) // of events; nil if they are not wanted
+	want     ReadOptions
 	problems []Problem
 
 	start    EpisodeStart
@@ -70,15 +70,15 @@ func read[T any](p *replay, r Record, use func(T)) {
 	use(v)
 }
 
-func (p *replay) record(r Record) {
+func (p *replay) record(r Record, line []byte) {
 	if r.Type == TypeResume {
 		read(p, r, func(v Resume) { p.resume(r, v) })
 	} else if r.TMono < p.mono {
 		p.wall, p.mono = p.wall+p.mono, 0
 	}
 	p.mono = max(p.mono, r.TMono)
-	if a := p.open(); p.keep != nil && a != nil && (r.Type == TypeResume || a.owns(r)) {
-		p.keep(r, &a.records)
+	if a := p.open(); p.want.Events && a != nil && (r.Type == TypeResume || a.owns(r)) {
+		a.records.keep(r, line)
 	}
 	if !p.started && r.Type != TypeEpisodeStart {
 		p.problem(r, "%s before %s", r.Type, TypeEpisodeStart)
@@ -96,7 +96,7 @@ func (p *replay) record(r Record) {
 	case TypeEpisodeEnd:
 		read(p, r, func(v EpisodeEnd) { p.end = &v })
 	case TypeResume, TypeBuild, TypeServerReady, TypeServerExit, TypeSuiteEnd:
-		// They fill no column of today's tables.
+		// They fill no column but those of events.
 	default:
 		p.attemptRecord(r)
 	}
@@ -147,12 +147,14 @@ func (p *replay) turnStart(r Record, v TurnStart) {
 		ClausesRemoved: append([]string{}, v.Clauses.Removed...),
 		Checks:         v.Suite.Checks, SuiteSHA: v.Suite.SHA, Place: p.place(r),
 	}
-	if text, err := p.blob(v.ChangeSHA); err != nil {
-		p.problem(r, "change text: %v", err)
-	} else {
-		row.ChangeText = &text
+	if !p.want.Outcomes {
+		if text, err := p.blob(v.ChangeSHA); err != nil {
+			p.problem(r, "change text: %v", err)
+		} else {
+			row.ChangeText = &text
+		}
+		p.changeClauses(r, v.Clauses)
 	}
-	p.changeClauses(r, v.Clauses)
 	if t := p.turn(*r.Turn); t != nil {
 		*t = row // begun again after a stop
 		return
@@ -270,6 +272,9 @@ func (p *replay) attemptRecord(r Record) {
 	case TypeSnapshot:
 		read(p, r, func(v SnapshotTaken) { a.snapshot(v) })
 	case TypeCheckFail:
+		if p.want.Outcomes {
+			return
+		}
 		read(p, r, func(v CheckFail) { a.pending = append(a.pending, p.check(r, a, v)) })
 	case TypeGradeEnd:
 		read(p, r, func(v GradeEnd) {

@@ -37,10 +37,13 @@ func ReadTablesWith(dir string, opt ReadOptions) (*Tables, error) {
 	reads := []func() error{
 		func() error { return readTable(dir, "episodes", &t.Episodes) },
 		func() error { return readTable(dir, "turns", &t.Turns) },
-		func() error { return readTable(dir, "clauses", &t.Clauses) },
 		func() error { return readTable(dir, "attempts", &t.Attempts) },
-		func() error { return readTable(dir, "checks", &t.Checks) },
 		func() error { return readTable(dir, "verdicts", &t.Verdicts) },
+	}
+	if !opt.Outcomes {
+		reads = append(reads,
+			func() error { return readTable(dir, "clauses", &t.Clauses) },
+			func() error { return readTable(dir, "checks", &t.Checks) })
 	}
 	if opt.Events {
 		reads = append(reads, func() error { return readTable(dir, "events", &t.Events) })
@@ -59,7 +62,7 @@ func ReadTablesWith(dir string, opt ReadOptions) (*Tables, error) {
 	}
 	for _, err := range errs {
 		if err != nil {
-			return nil, err // the first table's, whichever failed first
+			return nil, err // of the first table in this order, whichever failed first
 		}
 	}
 	return t, nil

@@ -136,6 +136,7 @@ func createTable[T any](all *tablesWriter, before error, name string) (*tableWri
 }
 
 func newParquetWriter(out *bufio.Writer, cols []column) *file.Writer {
+	useCodec()
 	return file.NewParquetWriter(keepOpen{out}, parquetSchema(cols), file.WithWriterProps(parquet.NewWriterProperties(
 		parquet.WithCompression(compress.Codecs.Zstd), parquet.WithVersion(parquet.V2_LATEST), parquet.WithCreatedBy("stint"),
 	)))
