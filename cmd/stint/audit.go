@@ -1,0 +1,288 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/spf13/cobra"
+
+	"github.com/stint-bench/stint/classify"
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
+	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
+	"github.com/stint-bench/stint/logs"
+)
+
+func newAuditCmd(e *env) *cobra.Command {
+	cmd := &cobra.Command{
+		Use:     "audit",
+		Short:   "How good are the verdicts? Score them against known truth",
+		Long:    `audit holds the verdicts against what is known better.`,
+		Example: "  " + e.Self + " audit eval runs/demo",
+		Args:    cobra.NoArgs,
+		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
+	}
+	var asJSON bool
+	eval := &cobra.Command{
+		Use:   "eval DIR",
+		Short: "Score the verdicts of a simulated study against the faults that were planted",
+		Long: `eval scores the verdicts of the rules against the sealed truth of a study with simulated
+agents: which faults each attempt had. It is the only verb that opens these files. Planted
+faults have one right leaf each; faults that no check can see are counted apart, since no
+classifier could name them.`,
+		Example: "  " + e.Self + " audit eval runs/demo --json",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return auditEval(cmd.Context(), e, args[0], asJSON)
+		},
+	}
+	eval.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	eval.Args = inputArgs(e, eval.Args)
+	cmd.AddCommand(eval)
+	return cmd
+}
+
+// tally counts how often something was right.
+type tally struct {
+	Right int      `json:"right"`
+	Of    int      `json:"of"`
+	Share *float64 `json:"share"` // null if there was nothing to score
+}
+
+func (t *tally) count(right bool) {
+	t.Of++
+	if right {
+		t.Right++
+	}
+	s := float64(t.Right) / float64(t.Of)
+	t.Share = &s
+}
+
+func (t tally) String() string {
+	if t.Share == nil {
+		return "nothing to score"
+	}
+	return fmt.Sprintf("%d of %d (%.1f %%)", t.Right, t.Of, 100**t.Share)
+}
+
+// evaluation is what audit eval prints.
+type evaluation struct {
+	Schema   string                    `json:"schema"` // stint.audit-eval/1
+	Verdicts int                       `json:"verdicts"`
+	Single   tally                     `json:"single"`        // attempts with exactly one planted fault: leaf
+	L1       tally                     `json:"l1"`            // drift against infrastructure, all scored attempts
+	Double   tally                     `json:"several"`       // attempts with several: the primary is one of them
+	Groups   tally                     `json:"groups"`        // drift faults of those that are among the groups
+	Masked   int                       `json:"masked"`        // drift faults behind a server or an agent that was down: nobody could see them
+	Void     tally                     `json:"void"`          // tries that do not count: the reason that the loop recorded
+	Unseen   int                       `json:"unseen"`        // planted faults that passed every check of a turn
+	Abstain  int                       `json:"abstained"`     // scored attempts with an unknown verdict
+	Matrix   map[string]map[string]int `json:"leaves"`        // single faults: right leaf → given leaf → attempts
+	Levels   map[string]map[string]int `json:"levels"`        // all scored attempts
+	Misses   []miss                    `json:"misses"`        // single faults that got another leaf
+	Unscored int                       `json:"without_truth"` // verdicts for which no truth is known
+}
+
+// miss is one wrong verdict.
+type miss struct {
+	Verdict string   `json:"verdict"`
+	Planted []string `json:"planted"`
+	Right   string   `json:"right"`
+	Given   string   `json:"given"`
+}
+
+func auditEval(ctx context.Context, e *env, dir string, asJSON bool) error {
+	d, err := logs.OpenRunDir(dir)
+	if err != nil {
+		return err
+	}
+	t, _, err := readRun(e, d)
+	if err != nil {
+		return err
+	}
+	r, err := classify.Run(ctx, d, t, classify.Options{})
+	if err != nil {
+		return err
+	}
+	ev, err := evaluate(d, t, r)
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		enc := json.NewEncoder(e.Stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(ev)
+	}
+	return ev.print(e.Stdout)
+}
+
+// evaluate scores every verdict of the rules.
+func evaluate(d *logs.RunDir, t *logs.Tables, r *classify.Result) (*evaluation, error) {
+	ev := &evaluation{Schema: "stint.audit-eval/1", Verdicts: len(r.Verdicts), Matrix: map[string]map[string]int{}, Levels: map[string]map[string]int{}, Misses: []miss{}}
+	scenarios := &scenarioShelf{dir: d, made: map[string]*scenario.Scenario{}}
+	truths := 0
+	for i := range t.Episodes {
+		row := &t.Episodes[i]
+		lines, err := harness.ReadTruth(filepath.Join(d.EpisodeDir(row.Episode), "truth"))
+		if err != nil {
+			return nil, err
+		}
+		if len(lines) == 0 {
+			continue
+		}
+		truths++
+		sc, err := scenarios.get(row)
+		if err != nil {
+			return nil, err
+		}
+		x := &examiner{ev: ev, row: row, scenario: sc, result: r, first: map[planted]int{}, unseen: map[planted]bool{}}
+		x.episode(lines, attemptsIn(t, row.Episode))
+	}
+	if truths == 0 {
+		return nil, inputErrorf("only studies with simulated agents have a truth to score against, for example the one of: stint demo",
+			"no episode of %s has a sealed truth", clean(d.Root))
+	}
+	scored := 0
+	for _, row := range ev.Levels {
+		for _, n := range row {
+			scored += n
+		}
+	}
+	ev.Unscored = ev.Verdicts - scored
+	slices.SortFunc(ev.Misses, func(a, b miss) int { return cmp.Compare(a.Verdict, b.Verdict) })
+	return ev, nil
+}
+
+func attemptsIn(t *logs.Tables, episode string) []*logs.AttemptRow {
+	var out []*logs.AttemptRow
+	for i := range t.Attempts {
+		if t.Attempts[i].Episode == episode {
+			out = append(out, &t.Attempts[i])
+		}
+	}
+	return out
+}
+
+// scenarioShelf makes the scenarios of a run again.
+type scenarioShelf struct {
+	dir  *logs.RunDir
+	made map[string]*scenario.Scenario
+}
+
+func (s *scenarioShelf) get(row *logs.EpisodeRow) (*scenario.Scenario, error) {
+	if sc := s.made[row.Scenario]; sc != nil {
+		return sc, nil
+	}
+	if !filepath.IsLocal(row.Scenario) || strings.ContainsAny(row.Scenario, `/\`) {
+		return nil, fmt.Errorf("the scenario name %q is no file name", row.Scenario)
+	}
+	path := filepath.Join(s.dir.ScenariosDir(), row.Scenario+".json")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("reading scenario %s: %w", row.Scenario, err)
+	}
+	var f struct {
+		Seed     uint64 `json:"seed"`
+		Changes  int    `json:"changes"`
+		Schedule string `json:"schedule"`
+		Turns    []struct {
+			Operation string `json:"operation"`
+		} `json:"turns"`
+	}
+	if err := json.Unmarshal(b, &f); err != nil {
+		return nil, fmt.Errorf("reading scenario %s: %w", path, err)
+	}
+	sc, err := scenario.Generate(scenario.Options{Seed: f.Seed, Changes: f.Changes, Name: row.Scenario, Schedule: f.Schedule})
+	if err != nil {
+		return nil, fmt.Errorf("making scenario %s again: %w", row.Scenario, err)
+	}
+	for i, turn := range f.Turns {
+		if i >= len(sc.Steps) || i > 0 && sc.Steps[i].Operation.ID != turn.Operation {
+			return nil, fmt.Errorf("scenario %s is made differently by this version of stint: turn %d was %s; score it with the version that ran it", row.Scenario, i, turn.Operation)
+		}
+	}
+	s.made[row.Scenario] = sc
+	return sc, nil
+}
+
+func (ev *evaluation) print(w io.Writer) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tw, "verdicts\t%d\n", ev.Verdicts)
+	fmt.Fprintf(tw, "one planted fault, leaf right\t%s\n", ev.Single)
+	fmt.Fprintf(tw, "drift against infrastructure\t%s\n", ev.L1)
+	fmt.Fprintf(tw, "several faults, primary is one\t%s\n", ev.Double)
+	fmt.Fprintf(tw, "their drift faults, among the groups\t%s\n", ev.Groups)
+	fmt.Fprintf(tw, "void tries, reason right\t%s\n", ev.Void)
+	fmt.Fprintf(tw, "drift faults behind a server or agent that was down\t%d\n", ev.Masked)
+	fmt.Fprintf(tw, "planted faults that no check saw\t%d\n", ev.Unseen)
+	fmt.Fprintf(tw, "unknown among the scored\t%d\n", ev.Abstain)
+	if ev.Unscored > 0 {
+		fmt.Fprintf(tw, "verdicts without a truth\t%d\n", ev.Unscored)
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	printMatrix(w, "drift and infrastructure (rows: planted, columns: verdict)", ev.Levels)
+	printMatrix(w, "single faults by leaf (planted → verdict)", nil)
+	for _, right := range sortedNames(ev.Matrix) {
+		var parts []string
+		for _, given := range sortedNames(ev.Matrix[right]) {
+			parts = append(parts, fmt.Sprintf("%s %d", given, ev.Matrix[right][given]))
+		}
+		fmt.Fprintf(w, "  %s → %s\n", right, strings.Join(parts, ", "))
+	}
+	if len(ev.Misses) > 0 {
+		fmt.Fprintf(w, "\nmisses\n")
+	}
+	const shown = 20
+	for i, m := range ev.Misses {
+		if i == shown {
+			fmt.Fprintf(w, "  and %d more (--json lists all)\n", len(ev.Misses)-shown)
+			break
+		}
+		fmt.Fprintf(w, "  %s: %s; right %s, given %s\n", clean(m.Verdict), clean(strings.Join(m.Planted, ", ")), m.Right, m.Given)
+	}
+	return nil
+}
+
+func printMatrix(w io.Writer, title string, m map[string]map[string]int) {
+	fmt.Fprintf(w, "\n%s\n", title)
+	if m == nil {
+		return
+	}
+	var columns []string
+	for _, row := range m {
+		for c := range row {
+			if !slices.Contains(columns, c) {
+				columns = append(columns, c)
+			}
+		}
+	}
+	slices.Sort(columns)
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(tw, "  \t%s\n", strings.Join(columns, "\t"))
+	for _, r := range sortedNames(m) {
+		fmt.Fprintf(tw, "  %s", r)
+		for _, c := range columns {
+			fmt.Fprintf(tw, "\t%d", m[r][c])
+		}
+		fmt.Fprintln(tw)
+	}
+	tw.Flush()
+}
+
+func sortedNames[V any](m map[string]V) []string {
+	names := make([]string, 0, len(m))
+	for k := range m {
+		names = append(names, k)
+	}
+	slices.Sort(names)
+	return names
+}
