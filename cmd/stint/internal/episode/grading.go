@@ -226,7 +226,7 @@ func (g *grader) start(ctx context.Context, world string) (suite.Server, time.Du
 	removeErr := removeAll(dir)
 	var se *sandbox.ServerError
 	if errors.As(err, &se) {
-		err = &suite.StartError{Reason: se.Reason, Exit: se.Exit, Signal: se.Signal, Log: se.Log, Ours: se.Ours}
+		err = &suite.StartError{Reason: se.Reason, Exit: se.Exit, Signal: se.Signal, Log: se.Log, Detail: se.Detail, Ours: se.Ours}
 	}
 	if removeErr != nil {
 		err = errors.Join(err, removeErr)

@@ -201,7 +201,7 @@ func host(ctx context.Context, req hostRequest, g *grader, l net.Listener, ready
 		}
 		return &HostEnd{}, nil
 	case errors.As(err, &se) && !se.Ours:
-		return &HostEnd{Reason: se.Reason, Detail: startWord(se), Log: se.Log, Build: graded.Build}, nil
+		return &HostEnd{Reason: se.Reason, Detail: oneLine(se.Detail), Log: se.Log, Build: graded.Build}, nil
 	case err != nil:
 		return nil, err
 	}
@@ -214,20 +214,6 @@ func host(ctx context.Context, req hostRequest, g *grader, l net.Listener, ready
 	}
 	end.Log = srv.Stop(context.WithoutCancel(ctx)).Log
 	return end, nil
-}
-
-func startWord(e *suite.StartError) string {
-	switch {
-	case e.Reason == sandbox.ReasonNoStartSh:
-		return "there is no file start.sh in the workspace"
-	case e.Reason == sandbox.ReasonExited && e.Exit != nil:
-		return fmt.Sprintf("start.sh ended with exit code %d before the server was ready", *e.Exit)
-	case e.Reason == sandbox.ReasonExited:
-		return "start.sh was ended by " + e.Signal + " before the server was ready"
-	case e.Reason == sandbox.ReasonStartUnhealthy:
-		return "connections were accepted, but GET /health never answered 200"
-	}
-	return "nothing listened on PORT in time"
 }
 
 // maxRelayed bounds the connections passed on at a time.

@@ -97,13 +97,13 @@ func TestBuild(t *testing.T) {
 // What is wrong with a server is the agent's failure, with a reason, and is told without a word of this machine.
 func TestBrokenServers(t *testing.T) {
 	for _, tt := range []struct {
-		name, reason, told string
-		files              map[string]string
+		name, reason, told, detail string
+		files                      map[string]string
 	}{
-		{"no start.sh", "start", "no start.sh", map[string]string{"README": ""}},
-		{"ends", "start", "exit code 7", map[string]string{"start.sh": "#!/bin/sh\necho cannot find it\nexit 7\n"}},
-		{"never listens", "start", "nothing listened", map[string]string{"start.sh": "#!/bin/sh\nexec sleep 60\n"}},
-		{"build fails", "build", "| no compiler", map[string]string{"build.sh": "#!/bin/sh\necho no compiler in $PWD\nexit 3\n", "start.sh": "#!/bin/sh\n"}},
+		{"no start.sh", "start", "no start.sh", "there is no file start.sh in the workspace", map[string]string{"README": ""}},
+		{"ends", "start", "exit code 7", "start.sh ended (exit code 7) before the server was ready", map[string]string{"start.sh": "#!/bin/sh\necho cannot find it\nexit 7\n"}},
+		{"never listens", "start", "nothing listened", "nothing listened on PORT within 300ms", map[string]string{"start.sh": "#!/bin/sh\nexec sleep 60\n"}},
+		{"build fails", "build", "| no compiler", "build.sh ended with exit code 3", map[string]string{"build.sh": "#!/bin/sh\necho no compiler in $PWD\nexit 3\n", "start.sh": "#!/bin/sh\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -120,9 +120,31 @@ func TestBrokenServers(t *testing.T) {
 			if !strings.Contains(told, tt.told) || strings.Contains(told, os.TempDir()) {
 				t.Errorf("told %q", told)
 			}
+			if d := gradeDetail(t, s); d != tt.detail {
+				t.Errorf("recorded for people: %q, want %q", d, tt.detail)
+			}
 			digests(t, root(s))
 		})
 	}
+}
+
+// gradeDetail is the line for people of an episode's first grading.
+func gradeDetail(t *testing.T, s Spec) string {
+	t.Helper()
+	records, _, err := logs.ReadJournal(filepath.Join(s.Dir, logs.JournalName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if r.Type == logs.TypeGradeEnd {
+			g, err := logs.Decode[gradeRecord](r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return g.Detail
+		}
+	}
+	return ""
 }
 
 // sent is the feedback of an episode's first feedback.sent.

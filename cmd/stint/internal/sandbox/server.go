@@ -276,9 +276,9 @@ func (p *ServerProcess) waitReady(ctx context.Context, limit time.Duration) erro
 			if accepted {
 				return p.failed(ReasonStartUnhealthy, fmt.Sprintf("%s within %s", seen, limit))
 			}
-			detail := fmt.Sprintf("nothing listened on port %d within %s", p.port, limit)
+			detail := fmt.Sprintf("nothing listened on PORT within %s", limit) // its number differs every time
 			if ports := listening(family(p.cmd.Process.Pid, p.mark, processes("/proc"))); len(ports) > 0 {
-				detail += fmt.Sprintf("; the server listens on port %s instead of PORT", joinInts(ports))
+				detail += fmt.Sprintf("; the server listens on port %s instead", joinInts(ports))
 			}
 			return p.failed(ReasonStartTimeout, detail)
 		case <-time.After(pause):

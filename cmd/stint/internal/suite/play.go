@@ -15,15 +15,16 @@ type run struct {
 	outcomes []outcome // by position of the check in the suite
 	players  []*player // by world; nil where no server started
 	events   []ServerEvent
-	ended    bool   // a server died
-	late     bool   // the suite's time was over
-	started  int    // worlds whose server became ready
-	unready  int    // worlds whose server did not
-	ours     string // why no server could be tried
+	details  []string // by world: why no server started there
+	ended    bool     // a server died
+	late     bool     // the suite's time was over
+	started  int      // worlds whose server became ready
+	unready  int      // worlds whose server did not
+	ours     string   // why no server could be tried
 }
 
 func newRun(s *Suite) *run {
-	r := &run{outcomes: make([]outcome, len(s.Checks)), players: make([]*player, len(s.Worlds))}
+	r := &run{outcomes: make([]outcome, len(s.Checks)), players: make([]*player, len(s.Worlds)), details: make([]string, len(s.Worlds))}
 	for i := range r.outcomes {
 		r.outcomes[i].status = StatusNotRun
 	}
@@ -142,12 +143,23 @@ func (l *lanes) unready(w int, name string, err error) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.run.unready++
+	l.run.details[w] = oneLine(se.Detail, maxLine)
 	if se.Ours {
 		l.run.ours = "no server could be started: " + se.Reason
 	}
 	l.events[w] = append(l.events[w], ServerEvent{World: name, Kind: "exit", MS: milliseconds(time.Since(l.began)), Reason: se.Reason,
 		End: &ServerEnd{Exit: se.Exit, Signal: se.Signal, Log: se.Log}})
 	return nil
+}
+
+// unstarted says why the first world that has no server has none.
+func (r *run) unstarted() string {
+	for _, d := range r.details {
+		if d != "" {
+			return d
+		}
+	}
+	return ""
 }
 
 func (r *run) passed() bool {

@@ -27,7 +27,8 @@ type StartError struct {
 	Exit   *int
 	Signal string
 	Log    string
-	Ours   bool // spawn or port failed: not the agent's fault
+	Detail string // one line for people; the agent is not told
+	Ours   bool   // spawn or port failed: not the agent's fault
 }
 
 // Error implements error.
@@ -151,6 +152,9 @@ func (g *grading) result(runs []*run) *Result {
 	res.Passed, res.Reason = &passed, best.reason()
 	if best.ours != "" {
 		res.Passed, res.Reason, res.Detail = nil, ReasonGrader, best.ours
+	}
+	if res.Reason == ReasonStart {
+		res.Detail = best.unstarted()
 	}
 	return res
 }
