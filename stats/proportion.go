@@ -83,6 +83,27 @@ func ClopperPearson(k, n int, level float64) Interval {
 	return i
 }
 
+// Jeffreys is the equal-tailed interval of the beta(k+1/2, n-k+1/2)
+// distribution, with the lower end 0 for k = 0 and the upper end 1 for k = n
+// (Brown, Cai & DasGupta 2001). Level 0 means 0.95.
+func Jeffreys(k, n int, level float64) Interval {
+	const method = "Jeffreys"
+	level, bad, ok := checkShare(k, n, level, method)
+	if !ok {
+		return bad
+	}
+	tail := (1 - level) / 2
+	i := Interval{Lo: 0, Hi: 1, Level: level, Method: method, Defined: true}
+	a, b := float64(k)+0.5, float64(n-k)+0.5
+	if k > 0 {
+		i.Lo = mathext.InvRegIncBeta(a, b, tail)
+	}
+	if k < n {
+		i.Hi = mathext.InvRegIncBeta(a, b, 1-tail)
+	}
+	return i
+}
+
 // checkShare validates the arguments of an interval for a share.
 func checkShare(k, n int, level float64, method string) (float64, Interval, bool) {
 	level, err := checkLevel(level)

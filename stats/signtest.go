@@ -114,8 +114,13 @@ func McNemar(onlyA, onlyB int) (McNemarResult, error) {
 
 // halfPoint returns P(X = k) for n fair coins.
 func halfPoint(k, n int) float64 {
+	return math.Exp(logChoose(n, k) - float64(n)*math.Ln2)
+}
+
+// logChoose returns the logarithm of n choose k.
+func logChoose(n, k int) float64 {
 	a, _ := math.Lgamma(float64(n + 1))
 	b, _ := math.Lgamma(float64(k + 1))
 	c, _ := math.Lgamma(float64(n - k + 1))
-	return math.Exp(a - b - c - float64(n)*math.Ln2)
+	return a - b - c
 }
