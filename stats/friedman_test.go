@@ -94,7 +94,9 @@ func TestFriedmanPrinted(t *testing.T) {
 // TestNemenyiQuantiles: Demsar's Table 5, continued to k = 30 by R qtukey.
 func TestNemenyiQuantiles(t *testing.T) {
 	c := golden(t, "friedman.json", 1, "nemenyi_q")[0]
-	var want struct{ Rows []struct{ K, Q05, Q10 float64 } }
+	var want struct {
+		Rows []struct{ K, Q05, Q10 float64 }
+	}
 	decode(t, c.Expected, &want)
 	if len(want.Rows) != 29 {
 		t.Fatalf("%d rows", len(want.Rows))

@@ -13,9 +13,13 @@ func TestShareIntervalsGolden(t *testing.T) {
 		var want struct {
 			Wilson         [2]float64
 			ClopperPearson [2]float64 `json:"clopper_pearson"`
+			Jeffreys       [2]float64
 		}
 		decode(t, c.Expected, &want)
 		w, cp := Wilson(in.X, in.N, in.Level), ClopperPearson(in.X, in.N, in.Level)
+		j := Jeffreys(in.X, in.N, in.Level)
+		near(t, c.ID+" Jeffreys lo", j.Lo, want.Jeffreys[0], 1e-9)
+		near(t, c.ID+" Jeffreys hi", j.Hi, want.Jeffreys[1], 1e-9)
 		if !w.Defined || !cp.Defined {
 			t.Fatalf("%s: undefined", c.ID)
 		}
@@ -31,7 +35,7 @@ func TestShareIntervalsUndefined(t *testing.T) {
 		k, n  int
 		level float64
 	}{{0, 0, 0.95}, {-1, 5, 0.95}, {6, 5, 0.95}, {1, 5, 1.5}} {
-		for _, i := range []Interval{Wilson(c.k, c.n, c.level), ClopperPearson(c.k, c.n, c.level)} {
+		for _, i := range []Interval{Wilson(c.k, c.n, c.level), ClopperPearson(c.k, c.n, c.level), Jeffreys(c.k, c.n, c.level)} {
 			if i.Defined || i.Reason == "" {
 				t.Errorf("%d of %d at %v: %+v, want undefined with a reason", c.k, c.n, c.level, i)
 			}
