@@ -133,14 +133,14 @@ func clip(s string, n int) string {
 // textCells reads CSV and TSV.
 type textCells struct {
 	path string
-	f    io.Closer
+	f    *os.File
 	r    *csv.Reader
 	head []string
 	want []int
 	out  []string
 }
 
-func openTextCells(path string, f io.Closer, br *bufio.Reader, sep rune) (cellSource, error) {
+func openTextCells(path string, f *os.File, br *bufio.Reader, sep rune) (cellSource, error) {
 	r := csv.NewReader(br)
 	r.Comma, r.ReuseRecord, r.LazyQuotes = sep, true, sep == '\t'
 	r.FieldsPerRecord = 0 // as many as the header
@@ -187,6 +187,16 @@ func (t *textCells) wrap(err error) error {
 		return &OutcomeError{File: t.path, Line: parse.Line, Text: parse.Err.Error(), Way: "write a quote inside a quoted field twice"}
 	}
 	return &OutcomeError{File: t.path, Text: "cannot be read: " + err.Error()}
+}
+
+// rest estimates how many times as much as was read is still to come; 0 if it cannot tell.
+func (t *textCells) rest() float64 {
+	st, err := t.f.Stat()
+	read := t.r.InputOffset()
+	if err != nil || read <= 0 || st.Size() <= read {
+		return 0
+	}
+	return float64(st.Size()-read) / float64(read)
 }
 
 func (t *textCells) close() { t.f.Close() }

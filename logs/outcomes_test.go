@@ -5,6 +5,7 @@ import (
 	"compress/gzip"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
 	"strings"
@@ -264,6 +265,34 @@ func BenchmarkReadOutcomes(b *testing.B) {
 	for b.Loop() {
 		if set, err := ReadOutcomes(path, OutcomeColumns{}); err != nil || len(set.Rows) != 1_000_000 {
 			b.Fatal(err)
+		}
+	}
+}
+
+func TestRunsSeen(t *testing.T) {
+	// Against a plain map, with repeats that jump, come back and are negative.
+	s := runsSeen{cells: map[outcomeCell]*seenCell{}}
+	want := map[[3]int]int{}
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for line := 1; line <= 5000; line++ {
+		at, repeat := outcomeCell{rnd.IntN(3), rnd.IntN(2)}, rnd.IntN(40)
+		switch rnd.IntN(4) {
+		case 0:
+			repeat = -repeat
+		case 1:
+			repeat <<= rnd.IntN(40)
+		}
+		k := [3]int{at.config, at.scenario, repeat}
+		if got := s.add(at, repeat, line); got != want[k] {
+			t.Fatalf("line %d: %v was seen in line %d, want %d", line, k, got, want[k])
+		}
+		if want[k] == 0 {
+			want[k] = line
+		}
+	}
+	for at, c := range s.cells {
+		if len(c.lines) > 2*c.n+9 {
+			t.Errorf("%v: a list of %d for %d runs", at, len(c.lines), c.n)
 		}
 	}
 }

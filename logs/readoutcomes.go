@@ -49,11 +49,15 @@ func ReadOutcomes(path string, cols OutcomeColumns) (*OutcomeSet, error) {
 		return nil, err
 	}
 	defer src.close()
-	r := &outcomeReader{path: path, cols: cols, set: &OutcomeSet{Cap: cols.Cap, Guesses: guesses}, seen: map[outcomeKey]int{}}
+	r := &outcomeReader{path: path, cols: cols, set: &OutcomeSet{Cap: cols.Cap, Guesses: guesses}, seen: runsSeen{cells: map[outcomeCell]*seenCell{}}}
 	if err := r.assign(src.header()); err != nil {
 		return nil, err
 	}
 	src.choose(r.chosen)
+	if t, ok := src.(*textCells); ok {
+		r.rest = t.rest
+	}
+	r.set.Rows = make([]Outcome, 0, block)
 	for {
 		cells, line, err := src.row()
 		if err == io.EOF {
@@ -78,22 +82,74 @@ type outcomeReader struct {
 	chosen []int
 
 	configs, scenarios interner
-	seen               map[outcomeKey]int // line
-	capped             int                // line of the first row whose status is capped
-	blocks             [][]Outcome
-	values             []float64 // of the last block
+	seen               runsSeen
+	capped             int       // line of the first row whose status is capped
+	values             []float64 // of the newest rows
+	rest               func() float64
 }
 
-type outcomeKey struct{ config, scenario, repeat int }
+// outcomeCell is a configuration on a scenario.
+type outcomeCell struct{ config, scenario int }
+
+// runsSeen remembers the line of every run. Repeats are mostly counted from 1, so that a list per cell
+// takes a tenth of the time and space of one map for all.
+type runsSeen struct {
+	cells map[outcomeCell]*seenCell
+	at    outcomeCell // the cell of the last row, often that of the next one too
+	last  *seenCell
+}
+
+type seenCell struct {
+	n     int         // runs
+	lines []int       // by repeat, 0 = not seen; no longer than in proportion to n
+	odd   map[int]int // repeats that are not close to the others
+}
+
+// add notes a run and returns the line at which it was seen before, 0 if it was not.
+func (s *runsSeen) add(at outcomeCell, repeat, line int) (before int) {
+	c := s.last
+	if c == nil || at != s.at {
+		if c = s.cells[at]; c == nil {
+			c = &seenCell{}
+			s.cells[at] = c
+		}
+		s.at, s.last = at, c
+	}
+	switch {
+	case repeat >= 0 && repeat < len(c.lines) && c.lines[repeat] != 0:
+		return c.lines[repeat]
+	case c.odd[repeat] != 0:
+		return c.odd[repeat]
+	}
+	c.n++
+	switch {
+	case repeat >= 0 && repeat < 2*c.n+8:
+		for len(c.lines) <= repeat {
+			c.lines = append(c.lines, 0)
+		}
+		c.lines[repeat] = line
+	default:
+		if c.odd == nil {
+			c.odd = map[int]int{}
+		}
+		c.odd[repeat] = line
+	}
+	return 0
+}
 
 // interner keeps one copy of every distinct name, and their order.
 type interner struct {
 	index map[string]int
 	names []string
+	last  int // the name asked for last, often the next one too
 }
 
 func (n *interner) id(s string) int {
+	if n.last < len(n.names) && n.names[n.last] == s {
+		return n.last
+	}
 	if i, ok := n.index[s]; ok {
+		n.last = i
 		return i
 	}
 	if n.index == nil {
@@ -101,7 +157,7 @@ func (n *interner) id(s string) int {
 	}
 	s = strings.Clone(s)
 	i := len(n.names)
-	n.index[s], n.names = i, append(n.names, s)
+	n.index[s], n.names, n.last = i, append(n.names, s), i
 	return i
 }
 
@@ -202,14 +258,14 @@ func (r *outcomeReader) add(cells []string, line int) error {
 			return r.fail(k, line, "every line needs a "+roles[k].name, "it is empty")
 		}
 	}
-	key := outcomeKey{config: r.configs.id(r.cell(cells, configRole)), scenario: r.scenarios.id(r.cell(cells, scenarioRole)), repeat: 1}
+	at, repeat := outcomeCell{r.configs.id(r.cell(cells, configRole)), r.scenarios.id(r.cell(cells, scenarioRole))}, 1
 	if r.at[repeatRole] >= 0 {
 		text := r.cell(cells, repeatRole)
 		n, err := strconv.Atoi(text)
 		if err != nil {
 			return r.fail(repeatRole, line, "number the runs of one configuration on one scenario 1, 2, 3", "%q is no whole number", clip(text, 40))
 		}
-		key.repeat = n
+		repeat = n
 	}
 	value, err := r.value(cells, line)
 	if err != nil {
@@ -219,27 +275,31 @@ func (r *outcomeReader) add(cells []string, line int) error {
 	if err != nil {
 		return err
 	}
-	config, scenario := r.configs.names[key.config], r.scenarios.names[key.scenario]
-	if first, ok := r.seen[key]; ok {
-		return r.duplicate(config, scenario, key.repeat, first, line)
+	config, scenario := r.configs.names[at.config], r.scenarios.names[at.scenario]
+	if first := r.seen.add(at, repeat, line); first != 0 {
+		return r.duplicate(config, scenario, repeat, first, line)
 	}
-	r.seen[key] = line
-	r.keep(Outcome{Config: config, Scenario: scenario, Repeat: key.repeat, Status: status, File: r.path, Line: line}, value)
+	o := r.keep(value)
+	o.Config, o.Scenario, o.Repeat, o.Status, o.File, o.Line = config, scenario, repeat, status, r.path, line
 	return nil
 }
 
-// block is how many rows are collected before a new slice is begun: growing one slice of a million
-// outcomes would copy them several times.
+// block is how many values share one slice, and after how many rows the number of all is estimated:
+// growing a slice of a million outcomes step by step would copy them several times.
 const block = 1 << 14
 
-func (r *outcomeReader) keep(o Outcome, value float64) {
-	if n := len(r.blocks); n == 0 || len(r.blocks[n-1]) == block {
-		r.blocks, r.values = append(r.blocks, make([]Outcome, 0, block)), make([]float64, 0, block)
+// keep appends an outcome with its value and returns it.
+func (r *outcomeReader) keep(value float64) *Outcome {
+	rows := r.set.Rows
+	if len(rows)%block == 0 {
+		r.values = make([]float64, 0, block)
+		if r.rest != nil && len(rows) == cap(rows) && len(rows) > 0 {
+			rows = slices.Grow(rows, int(float64(len(rows))*min(r.rest(), 1<<10))+block)
+		}
 	}
 	r.values = append(r.values, value)
-	o.Value = &r.values[len(r.values)-1]
-	last := &r.blocks[len(r.blocks)-1]
-	*last = append(*last, o)
+	r.set.Rows = append(rows, Outcome{Value: &r.values[len(r.values)-1]})
+	return &r.set.Rows[len(rows)]
 }
 
 func (r *outcomeReader) duplicate(config, scenario string, repeat, first, line int) error {
@@ -304,7 +364,7 @@ func (r *outcomeReader) status(cells []string, line int, value float64) (string,
 // finish settles the cap: a file that calls rows capped without --cap says itself what the cap is.
 func (r *outcomeReader) finish() (*OutcomeSet, error) {
 	set := r.set
-	set.Rows, set.Configs = slices.Concat(r.blocks...), r.configs.names
+	set.Configs = r.configs.names
 	if len(set.Rows) == 0 {
 		return nil, &OutcomeError{File: r.path, Text: "it has a header and no rows", Way: "an outcome file has one line per run"}
 	}
