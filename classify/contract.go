@@ -89,7 +89,7 @@ func (c *contract) holds(when string, s *symptom) bool {
 	case "unreachable":
 		return c.unreachable(s)
 	case "refusal":
-		return refusal(s)
+		return refusal(s) && c.risen(s) == nil
 	case "null_or_missing":
 		return s.check.Mutation == "null" || s.check.Mutation == "missing"
 	case "other_rule":
@@ -115,7 +115,7 @@ func (c *contract) subject(s *symptom) *clause {
 func (c *contract) stillServed(s *symptom) *clause {
 	entity := c.entity(s)
 	for _, d := range s.diffs {
-		if d.kind == "extra" {
+		if d.kind == "extra" && !c.echoed(s, d.key) {
 			if g := c.clauses.gone(entity, d.key); g != nil {
 				return g
 			}
@@ -210,10 +210,54 @@ func (c *contract) otherRule(s *symptom) bool {
 	return c.clauses.ruleOf(c.entity(s), s.haveField, s.haveCode) != nil || c.undeclared(s)
 }
 
-// undeclared says whether the refused field is one that the collection does not have.
+// undeclared says whether the refusal is about a key that the collection does not have: it names one, or it names
+// nothing and the request holds one.
 func (c *contract) undeclared(s *symptom) bool {
-	_, sent := s.body[s.haveField]
-	return sent && s.haveField != "id" && c.clauses.ofField(c.entity(s), s.haveField, "type") == nil
+	if s.haveField != "" {
+		_, sent := s.body[s.haveField]
+		return sent && c.foreign(s, s.haveField)
+	}
+	for key := range s.body {
+		if c.foreign(s, key) {
+			return true
+		}
+	}
+	return false
+}
+
+// foreign says whether a key is none of the collection's.
+func (c *contract) foreign(s *symptom, key string) bool {
+	entity := c.entity(s)
+	return entity != "" && key != "id" && c.clauses.ofField(entity, key, "type") == nil
+}
+
+// echoed says whether a key came back because the service returns whatever it is sent: then another key that the
+// collection never had came back as well.
+func (c *contract) echoed(s *symptom, key string) bool {
+	if _, sent := s.body[key]; !sent {
+		return false
+	}
+	return slices.ContainsFunc(c.symptoms, func(o *symptom) bool {
+		return o.collection == s.collection && slices.ContainsFunc(o.diffs, func(d diff) bool {
+			_, sent := o.body[d.key]
+			return d.kind == "extra" && sent && c.foreign(o, d.key) && c.clauses.gone(c.entity(o), d.key) == nil
+		})
+	})
+}
+
+// risen returns the failing check by which a row exists that must not exist, if a reference to that row is what was
+// accepted.
+func (c *contract) risen(s *symptom) *symptom {
+	if s.wantCode != "reference" || class(s.have) != "2xx" {
+		return nil
+	}
+	ref := strings.Trim(string(s.body[s.wantField]), `"`)
+	for _, o := range c.symptoms {
+		if ref != "" && o.method == "GET" && o.id == ref && o.want == 404 && class(o.have) == "2xx" {
+			return o
+		}
+	}
+	return nil
 }
 
 // formOnly says whether only form differs: the status code within its class, a key, the type of an equal value.

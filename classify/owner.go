@@ -39,9 +39,12 @@ func (c *contract) ownerOfRefusal(s *symptom, entity string) *clause {
 		if k := c.clauses.ruleOf(entity, s.haveField, s.haveCode); k != nil {
 			return k
 		}
-		if c.undeclared(s) {
-			return c.clauses.ofPath("exact_keys", s.collection)
+		if k := c.sameRefusal(s, entity); k != nil {
+			return k
 		}
+	}
+	if c.undeclared(s) {
+		return c.ownOr(s, c.clauses.ofPath("exact_keys", s.collection))
 	}
 	if s.haveCode == "restricted" || s.method == "DELETE" {
 		for _, o := range c.symptoms {
@@ -53,8 +56,24 @@ func (c *contract) ownerOfRefusal(s *symptom, entity string) *clause {
 	return c.ownOr(s, c.clauses.methodClause(s.method, s.collection, s.item))
 }
 
+// sameRefusal returns the clause of a check about the refused field that is refused in the same words. It tells what a
+// code that nobody knows stands for.
+func (c *contract) sameRefusal(s *symptom, entity string) *clause {
+	for _, o := range c.symptoms {
+		k := c.subject(o)
+		if k != nil && k.entity == entity && k.field == s.haveField && k.Kind != "gone" && class(o.want) == "2xx" && o.check.Status == "fail" &&
+			o.have == s.have && o.haveCode == s.haveCode && o.haveField == s.haveField {
+			return k
+		}
+	}
+	return nil
+}
+
 // ownerOfAcceptance is the clause that a wrong acceptance breaks.
 func (c *contract) ownerOfAcceptance(s *symptom, entity string) *clause {
+	if o := c.risen(s); o != nil {
+		return c.subject(o)
+	}
 	if !refusal(s) {
 		// A deleted record that is still there: by the rules of deletion, if they fail on their own.
 		if s.item && s.wantCode == "not_found" {
@@ -98,7 +117,28 @@ func (c *contract) ownerOfError(s *symptom, entity string) *clause {
 			return k
 		}
 	}
+	if k := c.sameError(s, entity); k != nil {
+		return k
+	}
 	return c.cited(s, map[string]string{"restricted": "on_delete", "unique": "unique"}[code])
+}
+
+// sameError returns the clause of a field whose own checks get the same wrong answer, for a check that spoils a field
+// without being about it. Where only the code differs, nothing names the field; it must be in the request.
+func (c *contract) sameError(s *symptom, entity string) *clause {
+	if own := c.subject(s); own != nil && own.field != "" {
+		return own
+	}
+	for _, o := range c.symptoms {
+		k := c.subject(o)
+		if k == nil || k.entity != entity || k.field == "" || c.clauses.ruleOf(entity, k.field, s.wantCode) != k {
+			continue
+		}
+		if _, sent := s.body[k.field]; sent && o.wantCode == s.wantCode && o.have == s.have && o.haveCode == s.haveCode {
+			return k
+		}
+	}
+	return nil
 }
 
 // ownerOfBody is the clause that a wrong body of a right status breaks.

@@ -16,6 +16,7 @@ type symptom struct {
 	route      string // POST /books, GET /books/{id}
 	collection string // /books, /analytics/total
 	item       bool
+	id         string                     // in the path; "" without one
 	body       map[string]json.RawMessage // of the request, as far as it is complete
 
 	want, have         int // status; have 0 = no answer
@@ -48,7 +49,9 @@ func newSymptom(c *logs.CheckRow) *symptom {
 	if m := requestForm.FindStringSubmatch(c.Request); m != nil {
 		s.method, s.route = m[1], route(m[1], m[2])
 		_, path, _ := strings.Cut(s.route, " ")
-		s.collection, s.item = strings.CutSuffix(path, "/{id}")
+		if s.collection, s.item = strings.CutSuffix(path, "/{id}"); s.item {
+			s.id = m[2][strings.LastIndexByte(m[2], '/')+1:]
+		}
 		if json.Unmarshal([]byte(m[3]), &s.body) != nil {
 			s.body = nil
 		}
