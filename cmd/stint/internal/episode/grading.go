@@ -9,11 +9,9 @@ import (
 	"io/fs"
 	"net/http"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"runtime/debug"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
@@ -73,7 +71,7 @@ type BuildResult struct {
 // GradeMain is the grader behind the hidden verb `stint __grade`. It returns the exit code: 0 if a
 // GradeResult was written, whatever the grade.
 func GradeMain(stdin io.Reader, stdout io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := untilSignalled()
 	defer stop()
 	debug.SetGCPercent(400) // a short life with little memory: collecting costs more than it gives
 	if err := gradeStream(ctx, stdin, stdout); err != nil {

@@ -10,10 +10,8 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
@@ -142,7 +140,7 @@ func whenHealthy(ctx context.Context, base string, ready func(time.Duration)) {
 // HostMain is the hidden verb `stint __host REQUEST`: it serves the checkout of a sandbox through the listener
 // that it inherits as stdin, and prints a HostEnd. It returns the exit code.
 func HostMain(args []string, stdin io.Reader, stdout io.Writer) int {
-	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, syscall.SIGINT)
+	ctx, stop := untilSignalled()
 	defer stop()
 	if err := hostStream(ctx, args, stdin, stdout); err != nil {
 		fmt.Fprintf(os.Stderr, "stint: serving: %v\n", err)

@@ -27,6 +27,14 @@ func TestReferencePasses(t *testing.T) {
 
 // The same, graded by stint itself inside bubblewrap.
 func TestReferencePassesInBubblewrap(t *testing.T) {
+	s := specOf(t.TempDir(), play(t, 3, 1), harness.NewReference(), bubblewrap(t))
+	if end := mustRun(t, s); end.Reason != EndCapped || end.TurnsPassed != 2 {
+		t.Fatalf("end %+v", end)
+	}
+}
+
+func bubblewrap(t *testing.T) *sandbox.Sandbox {
+	t.Helper()
 	box, err := sandbox.New(context.Background(), sandbox.Options{Kind: sandbox.KindBubblewrap, Trusted: true, Runtimes: []string{}})
 	if err != nil {
 		if os.Getenv("STINT_REQUIRE") != "" {
@@ -34,10 +42,7 @@ func TestReferencePassesInBubblewrap(t *testing.T) {
 		}
 		t.Skip(err)
 	}
-	s := specOf(t.TempDir(), play(t, 3, 1), harness.NewReference(), box)
-	if end := mustRun(t, s); end.Reason != EndCapped || end.TurnsPassed != 2 {
-		t.Fatalf("end %+v", end)
-	}
+	return box
 }
 
 // writer is an agent that writes files and is graded through real processes.
@@ -173,6 +178,26 @@ func sent(t *testing.T, s Spec) string {
 	}
 	t.Fatal("no feedback was sent")
 	return ""
+}
+
+// A server that sends signals to the grader, the first process of its namespace, does not turn its own failure into
+// ours.
+func TestServersCannotEndTheGrader(t *testing.T) {
+	box := bubblewrap(t)
+	const kills = "for s in TERM INT HUP QUIT ABRT SEGV BUS FPE ILL TRAP SYS USR1 USR2 ALRM PIPE TSTP STOP KILL; do kill -$s 1; done; sleep 0.3; exit 9\n"
+	for name, files := range map[string]map[string]string{
+		"start": {"start.sh": "#!/bin/sh\n" + kills},
+		"build": {"build.sh": "#!/bin/sh\n" + kills, "start.sh": "#!/bin/sh\n"},
+	} {
+		agent := writer{files: func(harness.Request) map[string]string { return files }}
+		s := specOf(t.TempDir(), play(t, 3, 1), agent, box)
+		if end := mustRun(t, s); end.Reason != EndFailed || end.TurnsPassed != 0 {
+			t.Errorf("%s: end %+v", name, end)
+		}
+		if k := essential(kinds(t, s)); k[2] != "grade.end 0.0 "+name {
+			t.Errorf("%s: journal %q", name, k)
+		}
+	}
 }
 
 // A grader that ends badly, or whose sandbox cannot be started, is our fault and not the agent's.
