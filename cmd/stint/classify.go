@@ -1,7 +1,317 @@
 package main
 
 import (
+	"bytes"
+	"cmp"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
 	"github.com/spf13/cobra"
+
+	"github.com/stint-bench/stint/classify"
+	"github.com/stint-bench/stint/logs"
+	"github.com/stint-bench/stint/report"
 )
 
-func newClassifyCmd(e *env) *cobra.Command { return &cobra.Command{Use: "classify DIR"} }
+func newClassifyCmd(e *env) *cobra.Command {
+	var codebook, asJSON bool
+	cmd := &cobra.Command{
+		Use:   "classify DIR",
+		Short: "A verdict for every failed attempt: drift, infrastructure, benchmark or unknown",
+		Long: `classify names the cause of every failed attempt of a run, offline and by rules: how
+grading and the agent ended, which event of a closed list of infrastructure was fatal, and
+else which clause of the specification the server breaks, and how. One failed attempt has
+one leaf of the taxonomy, and the counts sum. It writes DIR/verdicts/rules.jsonl and the
+tables, and does nothing if nothing has changed. The verdicts never change what a run has
+passed.`,
+		Example: "  " + e.Self + " classify runs/demo\n  " + e.Self + " classify runs/demo --json\n  " + e.Self + " classify --codebook",
+		Args: func(cmd *cobra.Command, args []string) error {
+			if codebook {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if codebook {
+				_, err := e.Stdout.Write(classify.CodebookText())
+				return err
+			}
+			return classifyRun(cmd.Context(), e, args[0], asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&codebook, "codebook", false, "print the taxonomy with its contract table and rules, and do nothing else")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// classifyRun classifies a run, writes its verdicts and prints what came out.
+func classifyRun(ctx context.Context, e *env, dir string, asJSON bool) error {
+	d, err := logs.OpenRunDir(dir)
+	if err != nil {
+		return err
+	}
+	t, _, err := readRun(e, d)
+	if err != nil {
+		return err
+	}
+	r, err := writeRuleVerdicts(ctx, d, t)
+	if err != nil {
+		return err
+	}
+	if !d.Fresh() {
+		if _, _, err := logs.IngestRun(d, d.TablesDir(), logs.IngestOptions{}); err != nil {
+			return fmt.Errorf("writing the tables to %s: %w", d.TablesDir(), err)
+		}
+	}
+	c := countVerdicts(t, r)
+	if asJSON {
+		enc := json.NewEncoder(e.Stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(c)
+	}
+	if err := c.print(e.Stdout); err != nil {
+		return err
+	}
+	if !e.Quiet {
+		e.say("verdicts: %s", clean(filepath.Join(d.VerdictsDir(), "rules.jsonl")))
+		if len(r.Verdicts) > 0 {
+			v := &r.Verdicts[0]
+			e.next("explain %s %s@%d.%d", shellQuote(dir), v.Episode, v.Turn, v.Attempt)
+		}
+		e.next("report %s", shellQuote(dir))
+	}
+	return nil
+}
+
+// writeRuleVerdicts decides about every failed attempt and writes verdicts/rules.jsonl, unless the file already says the same.
+func writeRuleVerdicts(ctx context.Context, d *logs.RunDir, t *logs.Tables) (*classify.Result, error) {
+	r, err := classify.Run(ctx, d, t, classify.Options{})
+	if err != nil {
+		return nil, err
+	}
+	path := filepath.Join(d.VerdictsDir(), "rules.jsonl")
+	made := filepath.Join(d.VerdictsDir(), ".rules-new.jsonl")
+	if err := logs.WriteVerdicts(made, r.Verdicts); err != nil {
+		return nil, err
+	}
+	defer os.Remove(made)
+	now, err := os.ReadFile(made)
+	if err != nil {
+		return nil, fmt.Errorf("reading the verdicts just written: %w", err)
+	}
+	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, now) {
+		return r, nil
+	}
+	if err := os.Rename(made, path); err != nil {
+		return nil, fmt.Errorf("writing the verdicts: %w", err)
+	}
+	return r, nil
+}
+
+// verdictCounts is what classify prints.
+type verdictCounts struct {
+	Schema    string            `json:"schema"` // stint.classify/1
+	Taxonomy  string            `json:"taxonomy"`
+	Annotator string            `json:"annotator"`
+	Failed    int               `json:"failed_attempts"`
+	Episodes  int               `json:"episodes_with_failures"`
+	Configs   []string          `json:"configs"`
+	L1        map[string]int    `json:"l1"`
+	Leaves    []leafCount       `json:"leaves"`
+	Origins   map[string]int    `json:"origins"`   // of drift
+	Recovered map[string]int    `json:"recovered"` // events the agent got over; never a cause
+	Unknown   map[string]int    `json:"unknown"`   // by reason
+	Missing   map[string]int    `json:"missing"`   // inputs that were not there
+	Follow    int               `json:"caused_by_earlier"`
+	Verdicts  []logs.VerdictRow `json:"verdicts"`
+}
+
+type leafCount struct {
+	Leaf    string         `json:"leaf"`
+	Title   string         `json:"title"`
+	N       int            `json:"n"`
+	Configs map[string]int `json:"configs"`
+}
+
+func countVerdicts(t *logs.Tables, r *classify.Result) *verdictCounts {
+	book := classify.Codebook()
+	c := &verdictCounts{Schema: "stint.classify/1", Taxonomy: book.Name, Annotator: book.Annotator(), Failed: len(r.Verdicts), Configs: []string{},
+		L1: map[string]int{"drift": 0, "infra": 0, "bench": 0, "unknown": 0}, Leaves: []leafCount{}, Origins: map[string]int{}, Recovered: map[string]int{},
+		Unknown: map[string]int{}, Missing: map[string]int{}, Verdicts: r.Verdicts}
+	config := map[string]string{}
+	for i := range t.Episodes {
+		config[t.Episodes[i].Episode] = t.Episodes[i].Config
+		if !slices.Contains(c.Configs, t.Episodes[i].Config) {
+			c.Configs = append(c.Configs, t.Episodes[i].Config)
+		}
+	}
+	slices.Sort(c.Configs)
+	byLeaf, episodes := map[string]*leafCount{}, map[string]bool{}
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		episodes[v.Episode] = true
+		c.L1[v.L1]++
+		leaf := v.L1
+		if v.Leaf != nil {
+			leaf = *v.Leaf
+		}
+		if byLeaf[leaf] == nil {
+			byLeaf[leaf] = &leafCount{Leaf: leaf, Configs: map[string]int{}}
+		}
+		byLeaf[leaf].N++
+		byLeaf[leaf].Configs[config[v.Episode]]++
+		if v.Origin != nil {
+			c.Origins[*v.Origin]++
+		}
+		for _, l := range v.Recovered {
+			c.Recovered[l]++
+		}
+		if v.AbstainReason != nil {
+			c.Unknown[*v.AbstainReason]++
+		}
+		for _, m := range v.Missing {
+			c.Missing[m]++
+		}
+		if v.CausedBy != nil {
+			c.Follow++
+		}
+	}
+	c.Episodes = len(episodes)
+	for i := range book.Leaves {
+		if n := byLeaf[book.Leaves[i].ID]; n != nil {
+			n.Title = book.Leaves[i].Title
+			c.Leaves = append(c.Leaves, *n)
+		}
+	}
+	return c
+}
+
+// maxConfigColumns is how many configurations the table shows side by side.
+const maxConfigColumns = 6
+
+func (c *verdictCounts) print(w io.Writer) error {
+	if c.Failed == 0 {
+		_, err := fmt.Fprintln(w, "no attempt failed")
+		return err
+	}
+	fmt.Fprintf(w, "%s in %s · %s\n", plural(c.Failed, "failed attempt"), plural(c.Episodes, "episode"), c.Taxonomy)
+	columns := c.Configs
+	if len(columns) > maxConfigColumns || len(columns) < 2 {
+		columns = nil
+	}
+	short, common := report.ShortNames(columns)
+	if common != "" {
+		fmt.Fprintf(w, "all: %s\n", clean(common))
+	}
+	fmt.Fprintln(w)
+	head := []string{"cause"}
+	for _, n := range columns {
+		head = append(head, clean(short[n]))
+	}
+	rows := [][]string{append(head, "all", "share")}
+	for _, l1 := range []string{"drift", "infra", "bench", "unknown"} {
+		if c.L1[l1] > 0 {
+			rows = append(rows, c.level(l1, columns)...)
+		}
+	}
+	rows = append(rows, c.row("all", columns, func(string) bool { return true }))
+	printColumns(w, rows)
+	c.notes(w)
+	return nil
+}
+
+func (c *verdictCounts) level(l1 string, columns []string) [][]string {
+	rows := [][]string{c.row(l1, columns, func(leaf string) bool { return strings.HasPrefix(leaf, l1+".") || leaf == l1 })}
+	for _, l := range c.Leaves {
+		if strings.HasPrefix(l.Leaf, l1+".") {
+			rows = append(rows, c.row("  "+strings.TrimPrefix(l.Leaf, l1+"."), columns, func(leaf string) bool { return leaf == l.Leaf }))
+		}
+	}
+	return rows
+}
+
+// row is the sum over the leaves that belong to it.
+func (c *verdictCounts) row(name string, columns []string, belongs func(leaf string) bool) []string {
+	all, by := 0, map[string]int{}
+	for _, l := range c.Leaves {
+		if belongs(l.Leaf) {
+			all += l.N
+			for k, n := range l.Configs {
+				by[k] += n
+			}
+		}
+	}
+	cells := []string{name}
+	for _, k := range columns {
+		cells = append(cells, dash(by[k]))
+	}
+	return append(cells, fmt.Sprint(all), fmt.Sprintf("%.0f %%", 100*float64(all)/float64(c.Failed)))
+}
+
+// printColumns prints a table: the first column flush left, numbers flush right.
+func printColumns(w io.Writer, rows [][]string) {
+	width := make([]int, len(rows[0]))
+	for _, r := range rows {
+		for i, cell := range r {
+			width[i] = max(width[i], utf8.RuneCountInString(cell))
+		}
+	}
+	for _, r := range rows {
+		for i, cell := range r {
+			pad := strings.Repeat(" ", width[i]-utf8.RuneCountInString(cell))
+			if i == 0 {
+				fmt.Fprint(w, cell, pad)
+				continue
+			}
+			fmt.Fprint(w, "  ", pad, cell)
+		}
+		fmt.Fprintln(w)
+	}
+}
+
+func dash(n int) string {
+	if n == 0 {
+		return "–"
+	}
+	return fmt.Sprint(n)
+}
+
+func (c *verdictCounts) notes(w io.Writer) {
+	say := func(what string, m map[string]int) {
+		if len(m) == 0 {
+			return
+		}
+		names := sortedNames(m)
+		slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(m[b], m[a]) })
+		var parts []string
+		for _, n := range names {
+			parts = append(parts, fmt.Sprintf("%s %d", n, m[n]))
+		}
+		fmt.Fprintf(w, "%s: %s\n", what, strings.Join(parts, ", "))
+	}
+	fmt.Fprintln(w)
+	say("drift by origin", c.Origins)
+	say("recovered, never the cause", c.Recovered)
+	say("unknown because", c.Unknown)
+	say("inputs that were missing", c.Missing)
+	if c.Follow > 0 {
+		fmt.Fprintf(w, "not new causes, but the session damaged by an earlier attempt: %d\n", c.Follow)
+	}
+	if n := c.Unknown[classify.ReasonUnconfirmed]; 50*n > c.Failed {
+		fmt.Fprintf(w, "! in %d of %d failed attempts every failing check passed when it was tried alone: the suite leaks between checks\n", n, c.Failed)
+	}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
+}

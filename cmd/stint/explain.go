@@ -1,7 +1,288 @@
 package main
 
 import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
 	"github.com/spf13/cobra"
+
+	"github.com/stint-bench/stint/classify"
+	"github.com/stint-bench/stint/logs"
 )
 
-func newExplainCmd(e *env) *cobra.Command { return &cobra.Command{Use: "explain DIR ID"} }
+func newExplainCmd(e *env) *cobra.Command {
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "explain DIR [ID]",
+		Short: "Why one attempt failed: decision path, evidence with file and byte, failing checks",
+		Long: `explain shows how the verdict of one failed attempt came about: every question on the
+way with its answer, the records and log lines it rests on (file and byte), what is wrong
+with the server by clause, what the agent got over, and what was missing to decide.
+
+ID is EPISODE@TURN.ATTEMPT. EPISODE is the id that ls prints, the beginning of one, or
+CONFIG/SCENARIO#REPEAT; without @TURN.ATTEMPT its last failed attempt. Without ID explain
+lists the failed attempts.`,
+		Example: "  " + e.Self + " explain runs/demo\n  " + e.Self + " explain runs/demo 3eed69eeb49b@3.0",
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			d, err := logs.OpenRunDir(args[0])
+			if err != nil {
+				return err
+			}
+			if len(args) == 1 {
+				return explainAll(cmd.Context(), e, d, asJSON)
+			}
+			return explain(cmd.Context(), e, d, args[1], asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// explainAll lists every failed attempt with its verdict.
+func explainAll(ctx context.Context, e *env, d *logs.RunDir, asJSON bool) error {
+	t, _, err := readRun(e, d)
+	if err != nil {
+		return err
+	}
+	r, err := classify.Run(ctx, d, t, classify.Options{})
+	if err != nil {
+		return err
+	}
+	if asJSON {
+		enc := json.NewEncoder(e.Stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(r.Verdicts)
+	}
+	names := map[string]string{}
+	for i := range t.Episodes {
+		row := &t.Episodes[i]
+		names[row.Episode] = fmt.Sprintf("%s/%s#%d", row.Config, row.Scenario, row.Repeat)
+	}
+	for i := range r.Verdicts {
+		v := &r.Verdicts[i]
+		fmt.Fprintf(e.Stdout, "%s@%d.%d  %-24s  %s\n", v.Episode, v.Turn, v.Attempt, verdictWord(v), clean(names[v.Episode]))
+	}
+	if len(r.Verdicts) == 0 {
+		fmt.Fprintln(e.Stdout, "no attempt failed")
+	}
+	return nil
+}
+
+// explain prints the way to one verdict.
+func explain(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool) error {
+	a, err := findAttempt(e, d, id)
+	if err != nil {
+		return err
+	}
+	if !a.failed() {
+		return inputErrorf(a.otherAttempts(), "%s has no verdict: it %s", a.id(), a.outcome())
+	}
+	t, _, err := readRun(e, d)
+	if err != nil {
+		return err
+	}
+	key := logs.VerdictKey{Episode: a.episode, Turn: a.turn, Attempt: a.number}
+	// All attempts of the episode, since a damaged session is seen from the one before.
+	r, err := classify.Run(ctx, d, t, classify.Options{Only: func(k logs.VerdictKey) bool { return k.Episode == key.Episode }})
+	if err != nil {
+		return err
+	}
+	dec := r.Decision(key)
+	if dec == nil {
+		return inputErrorf(e.Self+" classify "+shellQuote(d.Root)+" shows what could be read", "%s could not be read from its journal", a.id())
+	}
+	x := explanation{id: a.id(), key: key, decision: dec, others: othersOf(t.Verdicts, key)}
+	for i := range t.Episodes {
+		if row := &t.Episodes[i]; row.Episode == a.episode {
+			x.name = fmt.Sprintf("%s/%s#%d", row.Config, row.Scenario, row.Repeat)
+		}
+	}
+	if asJSON {
+		enc := json.NewEncoder(e.Stdout)
+		enc.SetIndent("", "  ")
+		return enc.Encode(map[string]any{"schema": "stint.explain/1", "id": x.id, "episode": x.name, "decision": dec, "failing_checks": dec.Checks, "annotators": x.others})
+	}
+	x.print(e.Stdout)
+	e.next("reproduce %s %s", shellQuote(d.Root), x.id)
+	return nil
+}
+
+// othersOf are all annotators' rows about an attempt, those of the rules left out: they are shown as made now.
+func othersOf(rows []logs.VerdictRow, key logs.VerdictKey) []logs.VerdictRow {
+	out := []logs.VerdictRow{}
+	for _, v := range rows {
+		if v.Key() == key {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// explanation is one verdict with its reasons, ready to print.
+type explanation struct {
+	id, name string
+	key      logs.VerdictKey
+	decision *classify.Decision
+	others   []logs.VerdictRow
+}
+
+func verdictWord(v *logs.VerdictRow) string {
+	word := v.L1
+	if v.Leaf != nil {
+		word = *v.Leaf
+	}
+	if v.AbstainReason != nil {
+		word += " (" + *v.AbstainReason + ")"
+	}
+	return clean(word)
+}
+
+func (x *explanation) print(w io.Writer) {
+	v := &x.decision.Verdict
+	fmt.Fprintf(w, "%s  %s, turn %d, attempt %d\n", x.id, clean(x.name), v.Turn, v.Attempt)
+	fmt.Fprintf(w, "\n%s", verdictWord(v))
+	if l := classify.Codebook().Leaf(deref(v.Leaf)); l != nil {
+		fmt.Fprintf(w, ": %s", l.Title)
+	}
+	fmt.Fprintln(w)
+	x.attribute(w, "mechanism", deref(v.Mechanism))
+	x.attribute(w, "origin", deref(v.Origin))
+	x.attribute(w, "clause", deref(v.Clause))
+	x.attribute(w, "completion", deref(v.Completion))
+	x.attribute(w, "reach", deref(v.Reach))
+	x.attribute(w, "caused by", deref(v.CausedBy))
+	x.attribute(w, "secondary", strings.Join(v.Secondary, ", "))
+	x.attribute(w, "strength", v.Strength)
+	x.attribute(w, "decided by", v.AnnotatorKind+" "+strings.Join(v.RuleIDs, ", "))
+	x.attribute(w, "missing", strings.Join(v.Missing, ", "))
+
+	fmt.Fprintln(w, "\ndecision path")
+	for i, s := range x.decision.Path {
+		fmt.Fprintf(w, "  %d. %s\n     %s\n", i+1, s.Question, clean(s.Answer))
+		printEvidence(w, s.Evidence)
+	}
+	x.groups(w)
+	x.checks(w)
+	if len(x.decision.Recovered) > 0 {
+		fmt.Fprintln(w, "\nthe agent got over")
+		for _, r := range x.decision.Recovered {
+			fmt.Fprintf(w, "  %s (%s)\n", r.Leaf, r.Rule)
+			printEvidence(w, []classify.Evidence{r.Evidence})
+		}
+	}
+	if len(x.decision.Nearly) > 0 {
+		fmt.Fprintf(w, "\nrules that fired and did not decide: %s\n", clean(strings.Join(x.decision.Nearly, ", ")))
+	}
+	x.annotators(w)
+}
+
+func (x *explanation) attribute(w io.Writer, name, value string) {
+	if strings.TrimSpace(value) != "" {
+		fmt.Fprintf(w, "  %-11s %s\n", name, clean(value))
+	}
+}
+
+func printEvidence(w io.Writer, list []classify.Evidence) {
+	for _, ev := range list {
+		fmt.Fprintf(w, "       %s  byte %d, %d bytes: %s\n", clean(ev.File), ev.Offset, ev.Length, clean(ev.What))
+		if ev.Text != "" {
+			fmt.Fprintf(w, "         %s\n", clean(ev.Text))
+		}
+	}
+}
+
+// maxListed bounds the lists of one explanation.
+const maxListed = 12
+
+func (x *explanation) groups(w io.Writer) {
+	if len(x.decision.Groups) == 0 {
+		return
+	}
+	fmt.Fprintln(w, "\nwhat is wrong with the server, by clause")
+	for i, g := range x.decision.Groups {
+		if i == maxListed {
+			fmt.Fprintf(w, "  and %d more\n", len(x.decision.Groups)-maxListed)
+			return
+		}
+		where := g.Clause
+		if where == "" {
+			where = "service"
+		}
+		fmt.Fprintf(w, "  %s %s: %s", clean(where), clean(g.Title), g.Leaf)
+		if g.Leaf != g.Mechanism {
+			fmt.Fprintf(w, " (%s)", g.Mechanism)
+		}
+		fmt.Fprintf(w, ", %s, row %s: %s; %s\n", g.Origin, g.Row, g.Says, plural(len(g.Checks), "check"))
+	}
+}
+
+func (x *explanation) checks(w io.Writer) {
+	if len(x.decision.Checks) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\n%s\n", plural(len(x.decision.Checks), "failing check"))
+	list := slices.Clone(x.decision.Checks)
+	var first []string
+	if len(x.decision.Groups) > 0 {
+		first = x.decision.Groups[0].Checks
+	}
+	slices.SortStableFunc(list, func(a, b logs.CheckRow) int {
+		return boolRank(slices.Contains(first, b.Check)) - boolRank(slices.Contains(first, a.Check))
+	})
+	for i, c := range list {
+		if i == maxListed {
+			fmt.Fprintf(w, "  and %d more\n", len(list)-maxListed)
+			return
+		}
+		fmt.Fprintf(w, "  %s  %s, %s, clause %s, last passed %s\n", clean(c.Check), clean(c.Status), clean(c.Age), clean(strings.Join(c.Clauses[:min(1, len(c.Clauses))], "")), turnWord(c.LastPassedTurn))
+		for _, line := range [][2]string{{"request", c.Request}, {"expected", c.Expected}, {"actual", c.Actual}} {
+			if line[1] != "" {
+				fmt.Fprintf(w, "     %-8s %s\n", line[0], clean(line[1]))
+			}
+		}
+		fmt.Fprintf(w, "     %s  byte %d\n", clean(c.File), c.Offset)
+	}
+}
+
+func boolRank(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func turnWord(turn *int) string {
+	if turn == nil {
+		return "never"
+	}
+	return fmt.Sprintf("in turn %d", *turn)
+}
+
+// annotators shows every row that was written down about the attempt, and which one counts.
+func (x *explanation) annotators(w io.Writer) {
+	if len(x.others) < 2 && (len(x.others) == 0 || x.others[0].AnnotatorKind == x.decision.Verdict.AnnotatorKind) {
+		return
+	}
+	counts := logs.Counting(x.others)[x.key]
+	fmt.Fprintln(w, "\nannotators")
+	for i := range x.others {
+		o := &x.others[i]
+		mark := ""
+		if counts != nil && counts.AnnotatorKind == o.AnnotatorKind && counts.Annotator == o.Annotator {
+			mark = "  ← counts"
+		}
+		fmt.Fprintf(w, "  %s %s: %s, %s%s\n", o.AnnotatorKind, clean(o.Annotator), verdictWord(o), o.Strength, mark)
+	}
+}
+
+func deref(s *string) string {
+	if s == nil {
+		return ""
+	}
+	return *s
+}
