@@ -110,6 +110,10 @@ func (l *loop) gradeInSandbox(ctx context.Context, req GradeRequest) (*GradeResu
 	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	if exit.By == "limit" && exit.Limit != "wall" {
+		// The grader itself needs little: what runs in it took the rest.
+		return &GradeResult{Result: notGraded(req.Suite, reasonStart, "the servers passed the limit on "+exit.Limit+" of the sandbox they are graded in")}, nil
+	}
 	if exit.Code == nil || *exit.Code != 0 || exit.Truncated {
 		return nil, fmt.Errorf("the grader ended badly (%s): %s", exitWord(exit), lastLine(exit.Stderr))
 	}

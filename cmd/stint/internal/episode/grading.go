@@ -247,7 +247,7 @@ func (g *grader) startIn(ctx context.Context, dir string) (*worldServer, time.Du
 		return nil, 0, err
 	}
 	p, took, err := sandbox.StartServer(ctx, sandbox.ServerSpec{Dir: app, DataDir: data, Home: home, Env: g.environ(),
-		ReadyTimeout: g.req.ReadyTimeout, Limits: g.req.Limits})
+		ReadyTimeout: g.req.ReadyTimeout, Limits: g.box.Limits()})
 	if err != nil {
 		return nil, took, err
 	}

@@ -200,6 +200,29 @@ func TestServersCannotEndTheGrader(t *testing.T) {
 	}
 }
 
+// What the servers take of the sandbox they are graded in is theirs, also where no limit of their own catches it.
+func TestServersOverTheLimitsOfTheSandbox(t *testing.T) {
+	box, err := sandbox.New(context.Background(), sandbox.Options{Kind: sandbox.KindBubblewrap, Trusted: true, Runtimes: []string{},
+		Limits: sandbox.Limits{Processes: 40}})
+	if err != nil {
+		if os.Getenv("STINT_REQUIRE") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	// Each is a session of its own and an orphan, so it belongs to no server any more.
+	const hide = "#!/bin/sh\ni=0; while [ $i -lt 60 ]; do env -i setsid sleep 30 & i=$((i+1)); done\nsleep 3\nexit 1\n"
+	agent := writer{files: func(harness.Request) map[string]string { return map[string]string{"start.sh": hide} }}
+	s := specOf(t.TempDir(), play(t, 3, 1), agent, box)
+	s.ServerLimits = sandbox.Limits{Processes: 1000}
+	if end := mustRun(t, s); end.Reason != EndFailed || end.TurnsPassed != 0 {
+		t.Errorf("end %+v", end)
+	}
+	if d := gradeDetail(t, s); !strings.Contains(d, "passed the limit on processes") {
+		t.Errorf("recorded: %q", d)
+	}
+}
+
 // A grader that ends badly, or whose sandbox cannot be started, is our fault and not the agent's.
 func TestGraderFailed(t *testing.T) {
 	su := &suite.Suite{}

@@ -346,6 +346,11 @@ func (r *running) wait(ctx context.Context) (Exit, error) {
 	stop := make(chan struct{})
 	over := make(chan string, 1)
 	w := &watcher{limits: r.limits, dirs: []string{r.command.Workspace, r.command.Home}, list: r.list}
+	for _, b := range r.command.Binds {
+		if b.Writable {
+			w.dirs = append(w.dirs, b.Host)
+		}
+	}
 	go func() { over <- w.run(stop) }()
 	var timeout <-chan time.Time
 	if r.command.Timeout > 0 {

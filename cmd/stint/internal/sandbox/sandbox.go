@@ -70,12 +70,14 @@ func (l Limits) withDefaults() Limits {
 	return l
 }
 
-// forRole gives the grade sandbox a quarter more than what runs in it: a server that takes too much must meet
-// its own limit, where it is the server that fails, before the one around the grader.
+// forRole gives the grade sandbox a quarter more than what runs in it, and disk for the checkout and three worlds with
+// a copy each: a server that takes too much must meet its own limit, where it is the server that fails, before the one
+// around the grader.
 func (l Limits) forRole(r Role) Limits {
 	if r == Grade {
 		l.Memory += l.Memory / 4
 		l.Processes += l.Processes / 4
+		l.Disk *= 5
 	}
 	return l
 }

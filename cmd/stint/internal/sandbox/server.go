@@ -223,15 +223,15 @@ func spawnServer(spec ServerSpec, argv []string, port int) (*ServerProcess, erro
 		p.Stop(context.Background())
 		return nil, err
 	}
-	if spec.Limits.Memory > 0 || spec.Limits.Processes > 0 {
-		go p.watch(spec.Limits.withDefaults())
+	if spec.Limits.Memory > 0 || spec.Limits.Processes > 0 || spec.Limits.Disk > 0 {
+		go p.watch(spec.Limits.withDefaults(), []string{spec.Dir, spec.DataDir, spec.Home})
 	}
 	return p, nil
 }
 
-// watch ends the server when all its processes together pass a limit.
-func (p *ServerProcess) watch(l Limits) {
-	w := &watcher{limits: l, list: func() (string, []process) {
+// watch ends the server when all its processes together, or its folders, pass a limit.
+func (p *ServerProcess) watch(l Limits, dirs []string) {
+	w := &watcher{limits: l, dirs: dirs, list: func() (string, []process) {
 		return "/proc", family(p.cmd.Process.Pid, "", processes("/proc"))
 	}}
 	if limit := w.run(p.done); limit != "" {

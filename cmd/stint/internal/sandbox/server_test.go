@@ -70,7 +70,7 @@ func TestServer(t *testing.T) {
 
 func TestServerOverItsLimits(t *testing.T) {
 	t.Parallel()
-	hog := "for i in 1 2 3; do python3 -c 'import time; b = bytearray(100 << 20); time.sleep(60)' & done\n"
+	hog := "for i in 1 2 3; do python3 -c 'import time; time.sleep(3); b = bytearray(100 << 20); time.sleep(60)' & done\n"
 	dir := serverDir(t, hog+"exec python3 s.py", "200", envPort)
 	p, _, err := StartServer(t.Context(), ServerSpec{Dir: dir, DataDir: t.TempDir(), Limits: Limits{Memory: 200 << 20}})
 	if err != nil {
@@ -80,6 +80,28 @@ func TestServerOverItsLimits(t *testing.T) {
 	for range 600 {
 		if ended, how := p.Exited(); ended {
 			if how != "killed: over the limit on memory" {
+				t.Errorf("ended: %s", how)
+			}
+			return
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	t.Error("the server lives on")
+}
+
+// What a server writes counts against it, wherever in its folders it lies.
+func TestServerOverItsDisk(t *testing.T) {
+	t.Parallel()
+	fill := "for i in 1 2 3; do head -c 4000000 /dev/zero >\"$DATA_DIR/$i\"; done\n"
+	dir := serverDir(t, fill+"exec python3 s.py", "200", envPort)
+	p, _, err := StartServer(t.Context(), ServerSpec{Dir: dir, DataDir: t.TempDir(), Limits: Limits{Disk: 10 << 20}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Stop(context.Background())
+	for range 600 {
+		if ended, how := p.Exited(); ended {
+			if how != "killed: over the limit on disk" {
 				t.Errorf("ended: %s", how)
 			}
 			return
