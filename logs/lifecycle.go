@@ -85,6 +85,9 @@ func (b *eventBuilder) agentLog(sha, kind string) {
 		b.unreadable(0, "%s: %v", kind, err)
 		return
 	}
+	if len(content) == 0 {
+		return
+	}
 	b.place(b.blobFile(sha), 0, content)
 	b.add(EventRow{Actor: "agent", Channel: ChannelServer, Kind: kind, Text: string(content)})
 }

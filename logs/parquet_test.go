@@ -16,8 +16,17 @@ import (
 func sampleTables(t testing.TB) *Tables {
 	d := newRun(t)
 	eventful(t, d, "s01")
-	eventful(t, d, "s02")
-	tables := d.mustRead(t)
+	p := eventful(t, d, "s02")
+	if err := WriteVerdicts(filepath.Join(d.VerdictsDir(), "rules.jsonl"), []VerdictRow{
+		{Episode: p.id, Turn: 2, Attempt: 0, AnnotatorKind: AnnotatorContract, L1: "drift", Leaf: ptr("drift.forgotten"), Strength: StrengthStrong, Recovered: []string{"infra.rate_limit"}, Evidence: `[{"file":"x"}]`},
+		{Episode: p.id, Turn: 2, Attempt: 1, AnnotatorKind: AnnotatorRule, L1: "unknown", Strength: StrengthAbstain, AbstainReason: ptr("no log")},
+	}); err != nil {
+		t.Fatal(err)
+	}
+	tables, problems, err := ReadRunWith(d, ReadOptions{Events: true})
+	if err != nil || len(problems) > 0 || len(tables.Events) == 0 {
+		t.Fatalf("%v %v, %d events", problems, err, len(tables.Events))
+	}
 	tables.Checks[0].Clauses = []string{}
 	tables.Checks[1].Clauses = []string{"", "ü\n\x00", strings.Repeat("x", 5000)}
 	tables.Checks[2].Actual = "„quoted“ \x1b[31m"
@@ -30,7 +39,7 @@ func TestTablesRoundTrip(t *testing.T) {
 	if err := WriteTables(dir, tables); err != nil {
 		t.Fatal(err)
 	}
-	got, err := ReadTables(dir)
+	got, err := ReadTablesWith(dir, ReadOptions{Events: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +143,7 @@ func TestArrow(t *testing.T) {
 	defer mem.AssertSize(t, 0)
 	records, release := arrowTables(mem, tables)
 	defer release()
-	for name, want := range map[string]int{"episodes": 2, "turns": 6, "attempts": 14, "checks": 10} {
+	for name, want := range map[string]int{"episodes": 2, "turns": 6, "clauses": 4, "attempts": 14, "checks": 10, "events": len(tables.Events), "verdicts": 2} {
 		if got := records[name].NumRows(); got != int64(want) {
 			t.Errorf("%s: %d rows, want %d", name, got, want)
 		}
@@ -161,6 +170,9 @@ func TestColumns(t *testing.T) {
 	for _, c := range []struct{ got, want string }{
 		{names(columnsOf[EpisodeRow]()), "study episode config model model_returned harness harness_version feedback retries process_retries session delivery scenario scenario_sha repeat seed turns_max turns_passed changes_passed turns_passed_share mode validity end_reason end_l1 end_leaf end_source started wall_s " + tokens + " cost_usd wasted_tokens wasted_usd loc sandbox " + place},
 		{names(columnsOf[TurnRow]()), "episode turn operation operation_label change_text clauses_added clauses_changed clauses_removed attempts_used passed checks suite_sha " + place},
+		{names(columnsOf[ClauseRow]()), "episode clause kind title text introduced changed removed " + place},
+		{names(columnsOf[EventRow]()), "episode turn attempt attempt_offset seq via time actor channel kind tool call_id text exit_code http_status duration_s " + tokens + " " + place + " sha256"},
+		{names(columnsOf[VerdictRow]()), "episode turn attempt annotator_kind annotator taxonomy l1 leaf mechanism origin reach recovered caused_by secondary clause completion guard_verdict strength abstain_reason rule_ids votes evidence missing " + place},
 		{names(columnsOf[AttemptRow]()), "episode turn attempt void_of void_reason kind passed grade_reason completion exit_code signal ended_by feedback_bytes agent_s grade_s " + tokens + " " + reported + " cost_usd snapshot home loc lines_added lines_deleted files " + place},
 		{names(columnsOf[CheckRow]()), "episode turn attempt check clauses category intent mutation status introduced last_passed_turn age request expected actual confirmed " + place},
 	} {

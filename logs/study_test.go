@@ -141,6 +141,23 @@ func BenchmarkStudy(b *testing.B) {
 			}
 		}
 	})
+	b.Run("ReadForOutcomes", func(b *testing.B) {
+		if !d.Fresh() {
+			b.Fatal("the tables are not fresh")
+		}
+		for b.Loop() {
+			if _, _, err := ReadForOutcomes(d, nil); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	b.Run("ReadRunForOutcomes", func(b *testing.B) {
+		for b.Loop() {
+			if _, _, err := ReadRunWith(d, ReadOptions{Outcomes: true}); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
 	b.Run("ReadTables", func(b *testing.B) {
 		for b.Loop() {
 			if _, err := ReadTables(d.TablesDir()); err != nil {
