@@ -3,8 +3,6 @@ package sandbox
 import (
 	"bufio"
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -330,12 +328,6 @@ func (r *running) startPlain() error {
 		return fail(err)
 	}
 	return nil
-}
-
-func newMark() string {
-	b := make([]byte, 12)
-	rand.Read(b) // never fails
-	return hex.EncodeToString(b)
 }
 
 // wait waits for the end, or brings it about, and says how it came.

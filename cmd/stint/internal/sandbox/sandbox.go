@@ -201,6 +201,7 @@ func New(ctx context.Context, opt Options) (*Sandbox, error) {
 		err := s.tryBubblewrap(ctx)
 		if err != nil && opt.Trusted && ctx.Err() == nil {
 			s.kind = KindNone
+			endLeftovers()
 			return s, SetSubreaper()
 		}
 		return s, err
@@ -211,6 +212,7 @@ func New(ctx context.Context, opt Options) (*Sandbox, error) {
 		if err := SetSubreaper(); err != nil {
 			return nil, err
 		}
+		endLeftovers()
 		if !opt.Trusted {
 			_, err := s.runtimes()
 			return s, err
