@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"flag"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -199,18 +200,15 @@ func successes(rng *rand.Rand, mu, effect float64, limit int) float64 {
 	return math.Min(math.Floor(math.Log(1-rng.Float64())/math.Log(p)), float64(limit))
 }
 
-// logit of a probability.
-func logit(p float64) float64 { return math.Log(p / (1 - p)) }
-
 // TestSize: property 12, identical agents on 20 scenarios are told apart in at
 // most 5.5 % of studies, with either treatment of zeros.
 func TestSize(t *testing.T) {
-	const studies, n, limit = 10_000, 20, 101
+	const rounds, n, limit = 10_000, 20, 101
 	for _, success := range []float64{0.30, 0.70, 0.97, 0.995} {
 		rng := rand.New(rand.NewPCG(20, uint64(success*1000)))
 		rejected := [2]int{}
 		d := make([]float64, n)
-		for range studies {
+		for range rounds {
 			for i := range d {
 				effect := rng.NormFloat64() * 0.5
 				d[i] = successes(rng, logit(success), effect, limit) - successes(rng, logit(success), effect, limit)
@@ -227,32 +225,32 @@ func TestSize(t *testing.T) {
 			}
 		}
 		for i, k := range rejected {
-			if rate := float64(k) / studies; rate > 0.055 || rate < 0.01 {
+			if rate := float64(k) / rounds; rate > 0.055 || rate < 0.01 {
 				t.Errorf("success %v, %v: size %v", success, ZeroMethod(i), rate)
 			}
 		}
 	}
 }
 
+// studies is the number of simulated studies per column of TestCoverage. The
+// figures of the documentation come from
+//
+//	go test ./stats -run TestCoverage -v -args -studies 3000
+var studies = flag.Int("studies", 150, "simulated studies per column of TestCoverage")
+
 // TestCoverage: property 12, the expanded BCa interval of a mean of 20 holds
-// the truth in at least 91 % of studies but for Monte Carlo error.
+// the truth in at least 91 % of studies but for Monte Carlo error, in the six
+// settings from weak to strong configurations.
 func TestCoverage(t *testing.T) {
-	const studies, n, limit, sd = 400, 20, 100, 1.0
-	for _, success := range []float64{0.75, 0.90, 0.985} {
-		truth, weight := 0.0, 0.0
-		for z := -8.0; z <= 8; z += 0.01 {
-			p := 1 / (1 + math.Exp(-logit(success)-sd*z))
-			w := math.Exp(-z * z / 2)
-			truth += w * p / (1 - p) * (1 - math.Pow(p, limit))
-			weight += w
-		}
-		truth /= weight
-		rng := rand.New(rand.NewPCG(91, uint64(success*1000)))
+	const n, limit = 20, 100
+	for _, c := range []struct{ success, sd float64 }{{0.75, 0}, {0.75, 0.5}, {0.9, 0.5}, {0.97, 0.5}, {0.99, 0.8}, {0.998, 0.8}} {
+		truth := MeanTurnsOf(c.success, c.sd, limit)
+		rng := rand.New(rand.NewPCG(91, uint64(c.success*1000+c.sd*10)))
 		x := make([]float64, n)
 		hit := 0
-		for range studies {
+		for range *studies {
 			for i := range x {
-				x[i] = successes(rng, logit(success), rng.NormFloat64()*sd, limit)
+				x[i] = successes(rng, logit(c.success), rng.NormFloat64()*c.sd, limit)
 			}
 			r, err := BootstrapMean(x, BootstrapOptions{})
 			if err != nil {
@@ -266,9 +264,52 @@ func TestCoverage(t *testing.T) {
 			}
 		}
 		const nominal = 0.91
-		if rate := float64(hit) / studies; rate < nominal-3*math.Sqrt(nominal*(1-nominal)/studies) || rate > 0.99 {
-			t.Errorf("success %v (mean %.1f): coverage %v", success, truth, rate)
+		rate := float64(hit) / float64(*studies)
+		t.Logf("success %v, scenario sd %v (mean %.1f): coverage %.3f", c.success, c.sd, truth, rate)
+		if rate < nominal-3*math.Sqrt(nominal*(1-nominal)/float64(*studies)) {
+			t.Errorf("success %v (mean %.1f): coverage %v", c.success, truth, rate)
 		}
+	}
+}
+
+// TestSizeStopped: with a quarter of A's runs stopped identical agents are
+// still told apart in at most 5.5 % of studies.
+func TestSizeStopped(t *testing.T) {
+	const rounds, n, limit, hazard = 4000, 20, 101, 0.01
+	rng := rand.New(rand.NewPCG(77, 4))
+	rejected, stopped := 0, 0
+	ta, tb, ea, eb := make([]float64, n), make([]float64, n), make([]bool, n), make([]bool, n)
+	for range rounds {
+		for i := range n {
+			effect := rng.NormFloat64() * 0.5
+			a := Outcome{Value: successes(rng, logit(0.97), effect, limit)}
+			if at := math.Floor(rng.ExpFloat64() / hazard); at <= a.Value && at < limit {
+				a.Value, a.Status = at, Stopped
+				stopped++
+			} else if a.Value == limit {
+				a.Status = Capped
+			}
+			b := Outcome{Value: successes(rng, logit(0.97), effect, limit)}
+			if b.Value == limit {
+				b.Status = Capped
+			}
+			ta[i], ea[i] = a.Lifetime()
+			tb[i], eb[i] = b.Lifetime()
+		}
+		r, err := PrenticeWilcoxon(ta, ea, tb, eb, PrenticeOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if r.P <= 0.05 {
+			rejected++
+		}
+	}
+	if share := float64(stopped) / rounds / n; share < 0.15 || share > 0.35 {
+		t.Errorf("%v of A stopped", share)
+	}
+	// Three Monte Carlo errors above 5 %.
+	if rate := float64(rejected) / rounds; rate > 0.05+3*math.Sqrt(0.05*0.95/rounds) || rate < 0.02 {
+		t.Errorf("size %v", rate)
 	}
 }
 
