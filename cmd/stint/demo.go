@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"time"
@@ -24,8 +25,9 @@ func newDemoCmd(e *env) *cobra.Command {
 		Short: "A whole study with simulated agents, offline, to a report",
 		Long: `demo runs a study of four configurations of a simulated agent on eight scenarios (a
 build and twelve changes each) as real episodes: servers are started, tested over HTTP,
-given feedback and repaired. Then it ingests, compares and reports. It is nothing but
-run, ingest, compare and report in this order; run again it does nothing.`,
+given feedback and repaired. Then it ingests, classifies, compares and reports. It is
+nothing but run, ingest, classify, report and compare in this order; run again it does
+nothing.`,
 		Example: "  " + e.Self + " demo\n  " + e.Self + " demo --seed 8 -o runs/eight",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -60,42 +62,45 @@ func demo(ctx context.Context, e *env, dir string, seed uint64) error {
 	start := e.Now()
 	q := *e
 	q.Quiet = true // what the steps would suggest next, demo says at its end
-	if !sum.NothingToDo || !exists(filepath.Join(dir, "tables")) || !exists(filepath.Join(dir, "report")) {
-		var discard env = q
-		discard.Stdout = devNull{}
-		if err := ingest(&discard, dir, "", false); err != nil {
+	if !sum.NothingToDo || !analysed(dir) {
+		silent := q
+		silent.Stdout = io.Discard
+		if err := ingest(&silent, dir, "", false); err != nil {
 			return err
 		}
-		if err := writeReport(&discard, dir, "", ""); err != nil {
+		if err := classifyRun(ctx, &silent, dir, false); err != nil {
+			return err
+		}
+		if err := writeReport(&silent, dir, "", ""); err != nil {
 			return err
 		}
 	}
 	if err := compareRun(&q, dir); err != nil {
 		return err
 	}
-	analysed := e.Now().Sub(start)
+	took := e.Now().Sub(start)
 	if e.Quiet {
 		return nil
 	}
 	if !sum.NothingToDo {
-		e.say("took %s: generate %s, run %s, analyse %s", seconds(sum.Generated+sum.Ran+analysed),
-			seconds(sum.Generated), seconds(sum.Ran), seconds(analysed))
+		e.say("took %s: generate %s, run %s, analyse %s", seconds(sum.Generated+sum.Ran+took),
+			seconds(sum.Generated), seconds(sum.Ran), seconds(took))
 	}
-	e.say("report: %s", clean(filepath.Join(dir, "report", "report.md")))
+	e.say("report, for a browser: %s", clean(filepath.Join(dir, "report", "index.html")))
 	e.next("ls %s", shellQuote(dir))
-	e.next("compare %s --json", shellQuote(dir))
+	e.next("explain %s", shellQuote(dir))
 	e.next("init study.yaml   # a study of your own")
 	return nil
 }
 
 func seconds(d time.Duration) string { return fmt.Sprintf("%.1f s", d.Seconds()) }
 
-func exists(path string) bool {
-	_, err := os.Stat(path)
-	return err == nil
+// analysed reports whether everything that follows a run is there.
+func analysed(dir string) bool {
+	for _, part := range []string{"tables", "verdicts", filepath.Join("report", "index.html")} {
+		if _, err := os.Stat(filepath.Join(dir, part)); err != nil {
+			return false
+		}
+	}
+	return true
 }
-
-// devNull swallows what a step prints inside demo.
-type devNull struct{}
-
-func (devNull) Write(b []byte) (int, error) { return len(b), nil }
