@@ -15,9 +15,9 @@
 //	doctor    what this machine can and cannot do
 //
 // The packages, bottom up: stats (estimates and tests on slices), logs (journal, run directory, tables),
-// report (comparison, figures, report), and below this command scenario, oracle, suite, sandbox, gateway,
-// harness, episode and study. Data flows one way: study.yaml, scenarios and suites, episodes, journals,
-// tables, statistics, report.
+// classify (taxonomy and verdicts), report (comparison, figures, page), and below this command scenario, oracle,
+// suite, sandbox, gateway, harness, episode and study. Data flows one way: study.yaml, scenarios and suites,
+// episodes, journals, tables, verdicts and statistics, report.
 package main
 
 import (
