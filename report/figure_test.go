@@ -11,6 +11,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"gonum.org/v1/plot/font"
@@ -43,6 +44,9 @@ func figureSets() map[string]*logs.OutcomeSet {
 		"no cap":   onePair(0, []float64{1, 2, 900}, []float64{3, 4, 5}),
 		"score":    single,
 		"unending": unending(),
+		"judged":   judged(harnesses(true)),
+		"studied":  studied(4, 20, 2, 101),
+		"deep":     studied(14, 8, 10, 101),
 	}
 }
 
@@ -57,14 +61,38 @@ func unending() *logs.OutcomeSet {
 
 func figuresOf(t *testing.T, set *logs.OutcomeSet) []Figure {
 	t.Helper()
-	c := mustCompare(t, set, CompareOptions{Episodes: true})
-	var out []Figure
-	for _, draw := range []func(*Comparison) (Figure, error){Forest, StillGoing} {
-		f, err := draw(c)
-		if err != nil {
-			t.Fatal(err)
+	out, err := drawAll(mustCompare(t, set, CompareOptions{Episodes: true}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// drawn holds the figures of all sets, which several tests look at.
+var drawn struct {
+	once sync.Once
+	sets map[string][]Figure
+}
+
+func drawnSets(t *testing.T) map[string][]Figure {
+	t.Helper()
+	drawn.once.Do(func() {
+		drawn.sets = make(map[string][]Figure)
+		for name, set := range figureSets() {
+			drawn.sets[name] = figuresOf(t, set)
 		}
-		out = append(out, f)
+	})
+	return drawn.sets
+}
+
+// bothWidths adds the figures that are also drawn at the width of one column.
+func bothWidths(figures []Figure) []Figure {
+	out := figures
+	for _, f := range figures {
+		if f.Column != nil {
+			f.Name, f.SVG = f.Name+"-column", f.Column
+			out = append(out, f)
+		}
 	}
 	return out
 }
@@ -128,8 +156,8 @@ func placedTexts(t *testing.T, svg []byte) []placedText {
 
 // TestFiguresFit holds that no text is cut by the edge of a figure and no two texts overlap.
 func TestFiguresFit(t *testing.T) {
-	for name, set := range figureSets() {
-		for _, f := range figuresOf(t, set) {
+	for name, figures := range drawnSets(t) {
+		for _, f := range bothWidths(figures) {
 			m := viewBox.FindSubmatch(f.SVG)
 			if m == nil {
 				t.Fatalf("%s/%s: no viewBox", name, f.Name)
@@ -159,10 +187,11 @@ func TestFiguresFit(t *testing.T) {
 }
 
 func TestFigureFormats(t *testing.T) {
-	for name, set := range figureSets() {
-		first := figuresOf(t, set)
+	sets := figureSets()
+	for name, first := range drawnSets(t) {
+		set := sets[name]
 		second := first
-		if len(set.Rows) < 100 {
+		if len(set.Rows) < 60 {
 			second = figuresOf(t, set)
 		}
 		for i, f := range first {

@@ -17,11 +17,15 @@ const maxForestRows = 200
 // bar at the right is the share of full passes. Without configurations it says so.
 func Forest(c *Comparison) (Figure, error) {
 	th := lightTheme()
-	f := forest{c: c, th: th, rows: c.Configs[:min(len(c.Configs), maxForestRows)]}
+	f := forest{c: c, th: th, rows: c.Configs[:min(len(c.Configs), maxForestRows)], width: th.page, bar: shareBar}
 	fig := Figure{Name: "mean-turns", Title: "Mean " + c.valueWords() + " by configuration"}
 	h := f.layout()
 	var err error
-	if fig.SVG, fig.PNG, err = picture(fig.Title, th, th.page, h, f.paint); err != nil {
+	if fig.SVG, fig.PNG, err = picture(fig.Title, th, f.width, h, f.paint); err != nil {
+		return Figure{}, err
+	}
+	f.width, f.bar = th.column, 0
+	if fig.Column, err = vectorPicture(fig.Title, th, f.width, h, f.paint); err != nil {
 		return Figure{}, err
 	}
 	if fig.CSV, err = forestCSV(c); err != nil {
@@ -47,7 +51,9 @@ type forest struct {
 	th     theme
 	rows   []ConfigResult
 	rowH   vg.Length
+	width  vg.Length
 	height vg.Length
+	bar    vg.Length // of the share of full passes; 0 leaves the count alone
 }
 
 const (
@@ -96,13 +102,13 @@ func (f *forest) upper() float64 {
 func (f *forest) paint(s *sheet) {
 	th := f.th
 	if len(f.rows) == 0 {
-		s.text(th.page/2, f.height/2, centred, th.textSize, th.text, "there are no runs to show")
+		s.text(f.width/2, f.height/2, centred, th.textSize, th.text, "there are no runs to show")
 		return
 	}
 	names := make([]string, len(f.rows))
 	nameW := vg.Length(0)
 	for i := range f.rows {
-		names[i] = s.shorten(s.printable(f.c.Short(f.rows[i].Config)), th.textSize, 0.36*th.page)
+		names[i] = s.shorten(s.printable(f.c.Short(f.rows[i].Config)), th.textSize, 0.36*f.width)
 		nameW = max(nameW, s.width(names[i], th.textSize))
 	}
 	capped := f.c.cap() > 0
@@ -111,9 +117,9 @@ func (f *forest) paint(s *sheet) {
 		for i := range f.rows {
 			textW = max(textW, s.width(fullText(&f.rows[i]), th.tickSize))
 		}
-		shareW = max(shareBar+4+textW, s.width("full passes", th.tickSize)) + 14
+		shareW = max(f.bar+4+textW, s.width(f.shareHead(), th.tickSize)) + f.gap()
 	}
-	a := axis{lo: 0, hi: f.upper(), from: figureMargin + nameW + 10, to: th.page - figureMargin - 6 - shareW}
+	a := axis{lo: 0, hi: f.upper(), from: figureMargin + nameW + 10, to: f.width - figureMargin - 6 - shareW}
 	bottom, top := forestBottom, f.height-forestTop
 	f.paintAxis(s, a, bottom, top)
 	for i := range f.rows {
@@ -121,24 +127,43 @@ func (f *forest) paint(s *sheet) {
 		s.text(a.from-8, y-2.6, flushRight, th.textSize, th.text, names[i])
 		f.paintRow(s, a, &f.rows[i], y)
 		if capped {
-			f.paintShare(s, a.to+14, &f.rows[i], y)
+			f.paintShare(s, a.to+f.gap(), &f.rows[i], y)
 		}
 	}
 	if capped {
-		s.text(a.to+14, top+7, flushLeft, th.tickSize, th.text, "full passes")
+		s.text(f.width-figureMargin-6-shareW+f.gap(), top+7, flushLeft, th.tickSize, th.text, f.shareHead())
 	}
+}
+
+// shareHead is the heading over the shares of full passes, gap the room before them.
+func (f *forest) shareHead() string {
+	if f.bar == 0 {
+		return "full"
+	}
+	return "full passes"
+}
+
+func (f *forest) gap() vg.Length {
+	if f.bar == 0 {
+		return 6
+	}
+	return 14
 }
 
 // paintAxis draws grid, ticks, title and cap.
 func (f *forest) paintAxis(s *sheet, a axis, bottom, top vg.Length) {
 	th := f.th
-	values := ticks(a.lo, a.hi, 6)
+	n := 6
+	if f.bar == 0 {
+		n = 3
+	}
+	values := ticks(a.lo, a.hi, n)
 	for _, v := range values {
 		x := a.at(v)
 		s.line(x, bottom, x, top, th.gridWidth, th.grid, nil)
 		s.text(x, bottom-9, centred, th.tickSize, th.text, tickText(v))
 	}
-	s.text((a.from+a.to)/2, figureMargin, centred, th.textSize, th.text, s.shorten(s.printable("mean "+f.c.valueWords()), th.textSize, th.page-2*figureMargin))
+	s.text((a.from+a.to)/2, figureMargin, centred, th.textSize, th.text, s.shorten(s.printable("mean "+f.c.valueWords()), th.textSize, f.width-2*figureMargin))
 	if f.c.cap() > 0 {
 		x := a.at(f.c.cap())
 		s.line(x, bottom, x, top+3, th.lineWidth, th.text, []vg.Length{2.5, 2})
@@ -177,9 +202,9 @@ func (f *forest) paintShare(s *sheet, x vg.Length, r *ConfigResult, y vg.Length)
 	if r.Full == nil || r.N == 0 {
 		return
 	}
-	s.rect(x, y-1.6, x+shareBar, y+1.6, th.grid)
-	s.rect(x, y-1.6, x+shareBar*vg.Length(*r.Full)/vg.Length(r.N), y+1.6, th.full)
-	s.text(x+shareBar+4, y-2.4, flushLeft, th.tickSize, th.text, fullText(r))
+	s.rect(x, y-1.6, x+f.bar, y+1.6, th.grid)
+	s.rect(x, y-1.6, x+f.bar*vg.Length(*r.Full)/vg.Length(r.N), y+1.6, th.full)
+	s.text(x+f.bar+4, y-2.4, flushLeft, th.tickSize, th.text, fullText(r))
 }
 
 func fullText(r *ConfigResult) string {

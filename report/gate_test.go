@@ -32,7 +32,13 @@ func TestGate(t *testing.T) {
 	_, _, err := c.Gate("builtin<opencode")
 	checkInputError(t, err, "in no family")
 
-	c = mustCompare(t, harnesses(true), CompareOptions{Episodes: true, Families: declared()})
+	untested := harnesses(false)
+	for i := range untested.Rows {
+		if row := &untested.Rows[i]; strings.Contains(row.Config, "opencode") && i%2 == 0 {
+			row.Status, row.EndReason = "stopped", "provider"
+		}
+	}
+	c = mustCompare(t, untested, CompareOptions{Episodes: true, Families: declared()})
 	check("mini-swe<opencode", true, "not tested")
 
 	odd := newSet(30)

@@ -80,6 +80,7 @@ func goldenSets() map[string]struct {
 	return map[string]gs{
 		"harnesses":  {harnesses(false), CompareOptions{Episodes: true, Families: declared()}},
 		"stopped":    {harnesses(true), CompareOptions{Episodes: true, Families: declared()}},
+		"judged":     {judged(harnesses(true)), CompareOptions{Episodes: true, Families: declared()}},
 		"tied":       {onePair(50, []float64{3, 5, 9, 12}, []float64{3, 5, 9, 12}), CompareOptions{}},
 		"one":        {onePair(50, []float64{3}, []float64{5}), CompareOptions{}},
 		"scores":     {scores, CompareOptions{}},
@@ -98,8 +99,9 @@ func TestGoldenOutputs(t *testing.T) {
 				"json": func(b *bytes.Buffer) error { return c.JSON(b) },
 				"md":   func(b *bytes.Buffer) error { return c.Markdown(b) },
 				"csv":  func(b *bytes.Buffer) error { return c.CSV(b) },
+				"tex":  func(b *bytes.Buffer) error { return c.LaTeX(b) },
 			} {
-				if (ext == "json" || ext == "csv") && name == "many" {
+				if (ext == "json" || ext == "csv" || ext == "tex") && name == "many" {
 					continue // the text is enough for a large family
 				}
 				var b bytes.Buffer

@@ -60,7 +60,7 @@ type noteView struct {
 
 type figureView struct {
 	Name, Title, Caption, Claim string
-	SVG                         template.HTML
+	SVG, Column                 template.HTML
 }
 
 type tableView struct {
@@ -125,7 +125,11 @@ func (rep *Report) view(in Input, figures []Figure) *pageView {
 	byName := make(map[string]*figureView, len(figures))
 	for i := range figures {
 		f := &figures[i]
-		byName[f.Name] = &figureView{Name: f.Name, Title: Clean(f.Title), Caption: f.Caption, Claim: f.Sentence, SVG: template.HTML(inlineSVG(f.SVG, f.Title))}
+		fv := &figureView{Name: f.Name, Title: Clean(f.Title), Caption: f.Caption, Claim: f.Sentence, SVG: template.HTML(inlineSVG(f.SVG, f.Title))}
+		if f.Column != nil {
+			fv.Column = template.HTML(inlineSVG(f.Column, f.Title))
+		}
+		byName[f.Name] = fv
 	}
 	v.First = byName["mean-turns"]
 	v.First.Claim = "" // the answer above says it

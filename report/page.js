@@ -1,6 +1,11 @@
 "use strict";
 (() => {
-	const text = cell => (cell.querySelector(".text, .runs, button") || cell).textContent.trim();
+	const text = cell => {
+		const part = cell.querySelector(".text, .runs, button") || cell;
+		const marks = part.querySelector(".marks");
+		const s = part.textContent;
+		return (marks ? s.slice(0, s.length - marks.textContent.length) : s).trim();
+	};
 	const rowsOf = box => [...box.querySelectorAll("tbody tr:not(.inplace)")];
 	const closeNotes = box => box.querySelectorAll(".inplace").forEach(r => r.remove());
 

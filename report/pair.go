@@ -194,7 +194,7 @@ func (r *PairResult) fillStopped(res stats.PairResult, note func(at column, code
 	r.stoppedTest = true
 	text := "runs were stopped: " + strings.ReplaceAll(res.TestName, "Prentice-Wilcoxon", "Prentice–Wilcoxon")
 	if r.Bounds != nil {
-		text += "; " + boundsWords(r.Bounds) + ", whatever the stopped runs had done"
+		text += "; signed-rank " + boundsWords(r.Bounds) + ", whatever the stopped runs had done"
 	}
 	note(atName, CodeStoppedTested, "%s", text)
 	if res.Prentice.N == 0 {

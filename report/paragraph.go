@@ -228,7 +228,7 @@ func (c *Comparison) pairSentence(f *FamilyResult, p *PairResult) string {
 	}
 	s := fmt.Sprintf("%s; %s %s: %s", counts, kind, test, pValue)
 	if p.stoppedTest && p.Bounds != nil {
-		s += " (bounds " + stats.FormatP(p.Bounds[0]) + "–" + stats.FormatP(p.Bounds[1]) + ")"
+		s += " (signed-rank " + boundsWords(p.Bounds) + ", whatever the stopped runs had done)"
 	}
 	if f.M > 1 {
 		s += fmt.Sprintf(", Holm-adjusted over %d pairs %s", f.M, stats.FormatP(*p.Holm))

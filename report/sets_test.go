@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 
 	"github.com/stint-bench/stint/logs"
 )
@@ -71,4 +72,52 @@ func synthetic(configs, scenarios, repeats int, limit float64) *logs.OutcomeSet 
 		}
 	}
 	return set
+}
+
+// judged gives every failed run a verdict: builtin mostly fails in its own infrastructure, the others drift.
+func judged(set *logs.OutcomeSet) *logs.OutcomeSet {
+	drift := []string{"drift.forgotten", "drift.wrong_value", "drift.forgotten", "drift.missing", "drift.side_effect", ""}
+	infra := []string{"infra.loop_guard", "infra.loop_guard", "infra.context", "infra.tool_error"}
+	for i := range set.Rows {
+		row := &set.Rows[i]
+		if row.Status != logs.StatusFailed {
+			continue
+		}
+		switch k := i % 10; {
+		case k == 9:
+			row.EndL1 = "unknown"
+		case strings.Contains(row.Config, "builtin") && k < 7 || k == 0:
+			row.EndL1, row.EndLeaf = "infra", infra[i%len(infra)]
+		default:
+			row.EndL1, row.EndLeaf = "drift", drift[i%len(drift)]
+		}
+	}
+	return set
+}
+
+// studied returns judged runs with a retry budget whose attempts are known: each retry passes half of what the one
+// before could not.
+func studied(configs, scenarios, budget int, limit float64) *logs.OutcomeSet {
+	set := newSet(limit)
+	r := rand.New(rand.NewPCG(3, 5))
+	for c := range configs {
+		name := fmt.Sprintf("model-%02d+harness-%c/detailed/r%d", c/3, 'a'+c%3, budget)
+		for s := range scenarios {
+			fail := math.Min(0.6, 0.5/float64(c+1)*math.Exp(r.NormFloat64()*0.5))
+			var attempts []int
+			for len(attempts) < int(limit) {
+				a, p := 1, fail
+				for a <= budget+1 && r.Float64() < p {
+					a++
+					p = math.Sqrt(p)
+				}
+				if a > budget+1 {
+					break
+				}
+				attempts = append(attempts, a)
+			}
+			addRun(set, name, fmt.Sprintf("s%02d", s+1), 1, float64(len(attempts)), "", "").Attempts = attempts
+		}
+	}
+	return judged(set)
 }

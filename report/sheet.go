@@ -22,6 +22,7 @@ import (
 type Figure struct {
 	Name    string // base name of its files
 	SVG     []byte
+	Column  []byte // SVG of the width of one column; nil if there is none
 	PNG     []byte
 	CSV     []byte
 	Caption string // n, method and footnotes; plain text
@@ -52,20 +53,28 @@ const pngDPI = 192
 
 // picture draws the same thing as SVG and PNG.
 func picture(title string, th theme, w, h vg.Length, paint func(s *sheet)) (svg, png []byte, err error) {
-	fonts := font.NewCache(liberation.Collection())
-	vector := vgsvg.New(w, h)
-	paintOn(draw.New(vector), th, fonts, paint)
-	var out bytes.Buffer
-	if _, err := vector.WriteTo(&out); err != nil {
-		return nil, nil, fmt.Errorf("drawing %q as SVG: %w", title, err)
+	if svg, err = vectorPicture(title, th, w, h, paint); err != nil {
+		return nil, nil, err
 	}
+	fonts := font.NewCache(liberation.Collection())
 	raster := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(th.background))
 	paintOn(draw.New(raster), th, fonts, paint)
 	var pixels bytes.Buffer
 	if _, err := (vgimg.PngCanvas{Canvas: raster}).WriteTo(&pixels); err != nil {
 		return nil, nil, fmt.Errorf("drawing %q as PNG: %w", title, err)
 	}
-	return webSVG(out.Bytes(), title), pixels.Bytes(), nil
+	return svg, pixels.Bytes(), nil
+}
+
+// vectorPicture draws as SVG alone.
+func vectorPicture(title string, th theme, w, h vg.Length, paint func(s *sheet)) ([]byte, error) {
+	vector := vgsvg.New(w, h)
+	paintOn(draw.New(vector), th, font.NewCache(liberation.Collection()), paint)
+	var out bytes.Buffer
+	if _, err := vector.WriteTo(&out); err != nil {
+		return nil, fmt.Errorf("drawing %q as SVG: %w", title, err)
+	}
+	return webSVG(out.Bytes(), title), nil
 }
 
 func paintOn(c draw.Canvas, th theme, fonts *font.Cache, paint func(s *sheet)) {

@@ -76,6 +76,11 @@ func Write(dir string, in Input) error {
 			files[name] = part.data
 			rec.Files = append(rec.Files, name)
 		}
+		if f.Column != nil {
+			name := "figures/" + f.Name + "-column.svg"
+			files[name] = f.Column
+			rec.Files = append(rec.Files, name)
+		}
 		rep.Figures = append(rep.Figures, rec)
 	}
 	if files["summary.json"], err = summaryBytes(&rep); err != nil {

@@ -62,16 +62,21 @@ func TestWriteReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	first := readTree(t, dir)
-	want := []string{"figures/mean-turns.csv", "figures/mean-turns.png", "figures/mean-turns.svg", "figures/still-going.csv", "figures/still-going.png", "figures/still-going.svg", "report.md", "summary.json"}
+	want := []string{
+		"figures/heat-map.csv", "figures/heat-map.png", "figures/heat-map.svg", "figures/mean-turns-column.svg", "figures/mean-turns.csv", "figures/mean-turns.png", "figures/mean-turns.svg",
+		"figures/pairwise-matrix.csv", "figures/pairwise-matrix.png", "figures/pairwise-matrix.svg", "figures/still-going.csv", "figures/still-going.png", "figures/still-going.svg",
+		"index.html", "report.md", "results.tex", "summary.json", "tables/configurations.tex", "tables/costs.tex", "tables/family-1.tex", "tables/runs.tex",
+	}
 	if d := cmp.Diff(want, sortedKeys(first)); d != "" {
 		t.Errorf("files (-want +got):\n%s", d)
 	}
 	checkGolden(t, "report.md", []byte(first["report.md"]))
+	checkGolden(t, "results.tex", []byte(first["results.tex"]))
 	var sum Report
 	if err := json.Unmarshal([]byte(first["summary.json"]), &sum); err != nil {
 		t.Fatal(err)
 	}
-	if sum.Schema != ReportSchema || sum.Comparison.Schema != CompareSchema || len(sum.Figures) != 2 {
+	if sum.Schema != ReportSchema || sum.Comparison.Schema != CompareSchema || len(sum.Figures) != 4 {
 		t.Errorf("summary: %+v", sum)
 	}
 	if !slices.ContainsFunc(sum.Comparison.Warnings, func(w Warning) bool { return w.Code == CodeConfigDrifted }) {
