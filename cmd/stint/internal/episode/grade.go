@@ -102,7 +102,7 @@ func (l *loop) gradeInSandbox(ctx context.Context, req GradeRequest) (*GradeResu
 	exit, err := l.spec.Sandbox.Run(ctx, sandbox.Command{
 		Role: sandbox.Grade, Argv: []string{l.spec.Sandbox.StintPath(), "__grade"}, Workspace: checkout,
 		Binds: []sandbox.Bind{{Host: scratch, Inside: scratchInside, Writable: true}},
-		Stdin: bytes.NewReader(in), MaxOutput: maxAnswer, Timeout: gradeTimeout,
+		Stdin: bytes.NewReader(in), MaxOutput: maxAnswer, Timeout: gradeTimeout, Own: l.spec.knowsTruth(),
 	})
 	if err != nil {
 		return nil, err

@@ -93,7 +93,7 @@ func hostInSandbox(ctx context.Context, spec HostSpec, req hostRequest) (*HostEn
 	defer stop()
 	exit, err := spec.Sandbox.Run(ctx, sandbox.Command{
 		Role: sandbox.Grade, Argv: []string{spec.Sandbox.StintPath(), "__host", string(arg)}, Workspace: checkout,
-		Binds: []sandbox.Bind{{Host: scratch, Inside: scratchInside, Writable: true}}, Stdin: file,
+		Binds: []sandbox.Bind{{Host: scratch, Inside: scratchInside, Writable: true}}, Stdin: file, Own: spec.Own,
 	})
 	if err != nil {
 		return nil, err

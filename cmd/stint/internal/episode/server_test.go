@@ -33,6 +33,32 @@ func TestReferencePassesInBubblewrap(t *testing.T) {
 	}
 }
 
+// So it does in a study that also has agents which are not ours, and those do not see stint.
+func TestReferencePassesBesideStrangers(t *testing.T) {
+	box, err := sandbox.New(context.Background(), sandbox.Options{Kind: sandbox.KindBubblewrap, Runtimes: []string{}})
+	if err != nil {
+		if os.Getenv("STINT_REQUIRE") != "" {
+			t.Fatal(err)
+		}
+		t.Skip(err)
+	}
+	s := specOf(t.TempDir(), play(t, 3, 1), harness.NewReference(), box)
+	if end := mustRun(t, s); end.Reason != EndCapped || end.TurnsPassed != 2 {
+		t.Fatalf("end %+v", end)
+	}
+	look := writer{files: func(harness.Request) map[string]string {
+		return map[string]string{"start.sh": "#!/bin/sh\nfor f in /opt/stint/stint /proc/1/exe /proc/1/fd/0; do if cat $f >/dev/null 2>&1; then echo sees $f; fi; done\nexit 1\n"}
+	}}
+	s = specOf(t.TempDir(), play(t, 3, 1), look, box)
+	s.Start.Feedback, s.Start.Retries = "detailed", 1
+	if end := mustRun(t, s); end.Reason != EndFailed {
+		t.Fatalf("end %+v", end)
+	}
+	if told := sent(t, s); strings.Contains(told, "sees") || !strings.Contains(told, "It printed nothing") {
+		t.Errorf("a stranger's server: %s", told)
+	}
+}
+
 func bubblewrap(t *testing.T) *sandbox.Sandbox {
 	t.Helper()
 	box, err := sandbox.New(context.Background(), sandbox.Options{Kind: sandbox.KindBubblewrap, Trusted: true, Runtimes: []string{}})

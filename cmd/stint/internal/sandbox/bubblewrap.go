@@ -112,7 +112,7 @@ func (s *Sandbox) bwrapArgs(c Command, fds bwrapFDs) ([]string, error) {
 		return nil, err
 	}
 	a = append(a, toolchain...)
-	if s.opt.Trusted {
+	if s.opt.Trusted || c.Own {
 		a = append(a, "--ro-bind", s.opt.Stint, insideStint)
 	}
 	a = append(a, "--bind", c.Workspace, insideWorkspace)

@@ -167,7 +167,7 @@ func (r *running) newTalk() (t *talk, fds bwrapFDs, err error) {
 		}
 		fds.etc = append(fds.etc, fd)
 	}
-	if r.command.Role == Grade && !r.sandbox.opt.Trusted {
+	if r.command.Role == Grade && !r.sandbox.opt.Trusted && !r.command.Own {
 		exe, err := os.Open(r.sandbox.opt.Stint)
 		if err != nil {
 			return t, fds, err

@@ -127,6 +127,9 @@ type Command struct {
 	MaxOutput int64 // bytes kept of each stream, head and tail; 0 = 1 MiB
 	Timeout   time.Duration
 	Merge     bool // stdout and stderr interleaved in Stdout
+	// Own says that the servers inside are stint itself, which is therefore visible. It holds the answers to every
+	// suite, so agents and servers that are not ours never see it.
+	Own bool
 }
 
 // Exit says how a command ended.
