@@ -100,7 +100,7 @@ func StartServer(ctx context.Context, spec ServerSpec) (*ServerProcess, time.Dur
 		if err != nil {
 			return nil, 0, &ServerError{Reason: ReasonSpawn, Ours: true, Detail: err.Error()}
 		}
-		p, err := spawnServer(spec, argv, port)
+		p, err := patiently(ctx, func() (*ServerProcess, error) { return spawnServer(spec, argv, port) })
 		if err != nil {
 			givenPorts.giveBack(port)
 			return nil, 0, &ServerError{Reason: ReasonSpawn, Ours: true, Detail: err.Error()}
@@ -125,6 +125,22 @@ func StartServer(ctx context.Context, spec ServerSpec) (*ServerProcess, time.Dur
 	last.Reason, last.Ours = ReasonSpawn, true
 	last.Detail = fmt.Sprintf("other programs took the port %d times in a row", portTries)
 	return nil, 0, last
+}
+
+// patiently starts a process again for a few seconds when there is no room for one: another server of the same agent
+// may fork without end, until its own limit ends it, and must not turn its failure into ours.
+func patiently(ctx context.Context, spawn func() (*ServerProcess, error)) (*ServerProcess, error) {
+	const tries, pause = 40, 100 * time.Millisecond
+	for n := 1; ; n++ {
+		p, err := spawn()
+		if !errors.Is(err, syscall.EAGAIN) || n == tries || ctx.Err() != nil {
+			return p, err
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // lowestPort is the first port that a server may be given; the well-known and registered ones below are often taken.

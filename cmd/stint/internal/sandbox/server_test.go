@@ -3,11 +3,13 @@ package sandbox
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -109,6 +111,25 @@ func TestServerOverItsDisk(t *testing.T) {
 		time.Sleep(20 * time.Millisecond)
 	}
 	t.Error("the server lives on")
+}
+
+// While there is no room for a process, starting one is tried again.
+func TestPatiently(t *testing.T) {
+	t.Parallel()
+	n := 0
+	want := &ServerProcess{}
+	p, err := patiently(t.Context(), func() (*ServerProcess, error) {
+		if n++; n < 3 {
+			return nil, fmt.Errorf("starting start.sh: %w", &os.PathError{Op: "fork/exec", Path: "/bin/sh", Err: syscall.EAGAIN})
+		}
+		return want, nil
+	})
+	if p != want || err != nil || n != 3 {
+		t.Errorf("after %d tries: %v", n, err)
+	}
+	if _, err = patiently(t.Context(), func() (*ServerProcess, error) { n++; return nil, syscall.ENOENT }); err != syscall.ENOENT || n != 4 {
+		t.Errorf("another error was tried again: %d, %v", n, err)
+	}
 }
 
 func TestServerThatDoesNotStart(t *testing.T) {

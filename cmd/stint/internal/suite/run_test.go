@@ -577,3 +577,29 @@ func BenchmarkGenerate(b *testing.B) {
 		}
 	}
 }
+
+// A server whose every answer is large and costs six bytes a character in JSON does not make a result too large to
+// hand over.
+func TestResultStaysBounded(t *testing.T) {
+	su := suiteOf(t, scenarioOf(t, 3, 2), 2)
+	for len(su.Checks) < 2500 { // as after some hundred changes
+		for _, c := range su.Checks[:min(len(su.Checks), 2500-len(su.Checks))] {
+			c.ID += "x"
+			su.Checks = append(su.Checks, c)
+		}
+	}
+	noise := strings.Repeat("\x01", 8<<10)
+	r, err := RunHandler(t.Context(), su, func() http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, noise) })
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Failed < 2000 || len(b) > 56<<20 {
+		t.Errorf("%d failures take %d bytes", r.Failed, len(b))
+	}
+}

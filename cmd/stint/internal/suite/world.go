@@ -7,10 +7,13 @@ import (
 	"time"
 )
 
-// Bounds of what is kept of one exchange and of one line.
+// Bounds of what is kept of one exchange and of one line, and of all answers of a world before each is cut to a
+// stub: control characters take six times the room in JSON, and a result that is too large would be our fault.
 const (
-	maxKept = 4 << 10
-	maxLine = 300
+	maxKept      = 4 << 10
+	maxLine      = 300
+	maxKeptWorld = 2 << 20
+	stubKept     = 256
 )
 
 // outcome is what one check came to in one run. The zero status means that it passed.
@@ -26,6 +29,7 @@ type player struct {
 	symbols   symbols     // of the world
 	requests  int         // sent
 	bad       int         // without an answer, or answered with 5xx
+	kept      int         // bytes of answers of failed checks so far
 	dead      bool        // the server ended before the last check was done
 	waited    time.Duration
 }
@@ -59,7 +63,7 @@ func (p *player) check(ctx context.Context, c *Check) (outcome, error) {
 		if verdict == nil {
 			continue
 		}
-		o := outcome{status: StatusFail, exchanges: exchanges, expected: oneLine(verdict.expected, maxLine), actual: oneLine(verdict.actual, maxLine)}
+		o := outcome{status: StatusFail, exchanges: p.keep(exchanges), expected: oneLine(verdict.expected, maxLine), actual: oneLine(verdict.actual, maxLine)}
 		o.request = oneLine(strings.TrimSpace(ex.Method+" "+ex.Path+" "+ex.Body), maxLine)
 		if st.Setup || ex.Status == 0 {
 			o.status = StatusError
@@ -67,6 +71,20 @@ func (p *player) check(ctx context.Context, c *Check) (outcome, error) {
 		return o, nil
 	}
 	return outcome{}, nil
+}
+
+// keep counts the answers of a failed check and cuts them once those before have taken the world's room.
+func (p *player) keep(exchanges []Exchange) []Exchange {
+	full := p.kept > maxKeptWorld
+	for i := range exchanges {
+		ex := &exchanges[i]
+		if full && len(ex.Response) > stubKept {
+			ex.Cut += len(ex.Response) - stubKept
+			ex.Response = strings.ToValidUTF8(ex.Response[:stubKept], "\uFFFD")
+		}
+		p.kept += len(ex.Response)
+	}
+	return exchanges
 }
 
 // mismatch is a step's expectation and what came instead.
