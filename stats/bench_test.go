@@ -126,3 +126,73 @@ func BenchmarkComparePair20(b *testing.B) {
 		}
 	}
 }
+
+// BenchmarkPrenticeExact20 must stay below 1 ms.
+func BenchmarkPrenticeExact20(b *testing.B) { benchmarkPrentice(b, 20) }
+func BenchmarkPrenticeExact32(b *testing.B) { benchmarkPrentice(b, 32) }
+func BenchmarkPrenticeGrid60(b *testing.B)  { benchmarkPrentice(b, 60) }
+
+func benchmarkPrentice(b *testing.B, n int) {
+	rng := rand.New(rand.NewPCG(uint64(n), 5))
+	ta, tb, ea, eb := make([]float64, n), make([]float64, n), make([]bool, n), make([]bool, n)
+	for i := range n {
+		ta[i], tb[i] = float64(rng.IntN(80)), float64(rng.IntN(60))
+		ea[i], eb[i] = rng.IntN(8) > 0, true
+	}
+	for b.Loop() {
+		if _, err := PrenticeWilcoxon(ta, ea, tb, eb, PrenticeOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkAllPairsWithIntervals compares 26 configurations on 20 scenarios with
+// all intervals: 325 pairs must stay below 1 s on one core.
+func BenchmarkAllPairsWithIntervals(b *testing.B) {
+	configs := configurations(26, 20, 1, 3)
+	for b.Loop() {
+		if _, err := Pairwise(configs, PairwiseOptions{Cap: 101}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkResample26 draws 9999 scenario resamples of 26 configurations.
+func BenchmarkResample26(b *testing.B) {
+	configs := configurations(26, 20, 1, 3)
+	for b.Loop() {
+		r, err := ResampleScenarios(configs, ResampleOptions{Cap: 101})
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := r.Ranks(0); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRetry20x11 derives a curve of 11 budgets with band and plateau.
+func BenchmarkRetry20x11(b *testing.B) {
+	rng := rand.New(rand.NewPCG(11, 20))
+	var list []Run
+	for i := range 20 {
+		x := Run{Scenario: string(rune('a' + i))}
+		for range rng.IntN(100) {
+			x.Attempts = append(x.Attempts, 1+min(10, int(rng.ExpFloat64())))
+		}
+		list = append(list, x)
+	}
+	for b.Loop() {
+		if _, err := Retry(list, RetryOptions{R: 10, Cap: 101}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkPowerSim2000(b *testing.B) {
+	for b.Loop() {
+		if _, err := PowerSim(PowerModel{SuccessA: 0.965, SuccessB: 0.98, ScenarioSD: 0.5, Cap: 101}, StudyPlan{Scenarios: 20}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

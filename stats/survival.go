@@ -29,7 +29,8 @@ type SurvivalPoint struct {
 	S                        float64 // P(T > Time)
 	SE                       float64 // Greenwood; 0 where undefined
 	Lo, Hi                   float64
-	Defined                  bool // an interval exists: not where S is 0 or 1
+	Defined                  bool    // an interval exists: not where S is 0 or 1
+	Hazard, HazardSE         float64 // cumulative hazard (Nelson-Aalen) and its standard error
 }
 
 // Survival is a Kaplan-Meier estimate.
@@ -60,6 +61,7 @@ func KaplanMeier(times []float64, event []bool, opt SurvivalOptions) (Survival, 
 	z := normalQuantile(0.5 + level/2)
 	s := Survival{N: n}
 	surv, sum := 1.0, 0.0 // sum of d/(n(n-d)), Greenwood
+	hazard, hazard2 := 0.0, 0.0
 	for i := 0; i < n; {
 		p := SurvivalPoint{Time: times[order[i]], AtRisk: n - i}
 		for ; i < n && times[order[i]] == p.Time; i++ {
@@ -74,7 +76,9 @@ func KaplanMeier(times []float64, event []bool, opt SurvivalOptions) (Survival, 
 		if p.Events < p.AtRisk {
 			sum += d / (r * (r - d))
 		}
-		p.S = surv
+		hazard += d / r
+		hazard2 += d / (r * r)
+		p.S, p.Hazard, p.HazardSE = surv, hazard, math.Sqrt(hazard2)
 		if surv > 0 {
 			p.SE = surv * math.Sqrt(sum)
 		}
@@ -113,15 +117,53 @@ func (s Survival) At(t float64) float64 {
 // Median returns the smallest time with S(t) <= 1/2, or the middle of the flat
 // part if S equals 1/2 there. reached is false if S stays above 1/2.
 func (s Survival) Median() (t float64, reached bool) {
-	const half = 0.5
+	q := s.Quantile(0.5)
+	return q.T, q.Reached
+}
+
+// A SurvivalQuantile is the time by which a share of the runs has failed.
+type SurvivalQuantile struct {
+	Share   float64 // that has failed
+	T       float64
+	Reached bool // T means something
+	// Lo and Hi are where the ends of the interval of S fall to 1 - Share; an
+	// end that is not reached is open.
+	Lo, Hi               float64
+	LoReached, HiReached bool
+}
+
+// Quantile returns the smallest time with S(t) <= 1 - share, or the middle of
+// the flat part where they are equal, with the interval got by inverting that of
+// S.
+func (s Survival) Quantile(share float64) SurvivalQuantile {
+	q := SurvivalQuantile{Share: share}
+	level := 1 - share
+	q.T, q.Reached = s.fallsTo(level, func(p SurvivalPoint) (float64, bool) { return p.S, true })
+	// Before the first event the interval is the point 1.
+	end := func(v func(SurvivalPoint) float64) func(SurvivalPoint) (float64, bool) {
+		return func(p SurvivalPoint) (float64, bool) {
+			if p.S == 1 {
+				return 1, true
+			}
+			return v(p), p.Defined
+		}
+	}
+	q.Lo, q.LoReached = s.fallsTo(level, end(func(p SurvivalPoint) float64 { return p.Lo }))
+	q.Hi, q.HiReached = s.fallsTo(level, end(func(p SurvivalPoint) float64 { return p.Hi }))
+	return q
+}
+
+// fallsTo returns the first time at which a curve is at most level.
+func (s Survival) fallsTo(level float64, curve func(SurvivalPoint) (float64, bool)) (t float64, reached bool) {
 	for i, p := range s.Points {
-		if p.S > half+quantileGuard {
+		v, ok := curve(p)
+		if !ok || v > level+quantileGuard {
 			continue
 		}
-		if math.Abs(p.S-half) <= quantileGuard {
-			for _, q := range s.Points[i+1:] {
-				if q.Events > 0 {
-					return (p.Time + q.Time) / 2, true
+		if math.Abs(v-level) <= quantileGuard {
+			for _, next := range s.Points[i+1:] {
+				if next.Events > 0 {
+					return (p.Time + next.Time) / 2, true
 				}
 			}
 		}

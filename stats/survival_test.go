@@ -68,6 +68,12 @@ func TestKaplanMeierGolden(t *testing.T) {
 				}
 				checkRMST(t, s, want["rmst"])
 				checkMedian(t, s, want["median"])
+				checkQuantiles(t, s, tr.t, want)
+				na, nse := column("nelson_aalen"), column("nelson_aalen_se")
+				for i, p := range s.Points {
+					near(t, "cumulative hazard", p.Hazard, *na[i], 1e-9)
+					near(t, "its se", p.HazardSE, *nse[i], 1e-9)
+				}
 			}
 		})
 	}
@@ -94,6 +100,34 @@ func checkMedian(t *testing.T, s Survival, raw json.RawMessage) {
 	got, reached := s.Median()
 	if reached != (want != nil) || reached && got != *want {
 		t.Errorf("median %v %v, want %s", got, reached, raw)
+	}
+}
+
+// checkQuantiles: quartiles with the log interval, the median with both.
+func checkQuantiles(t *testing.T, s Survival, tr SurvivalTransform, want map[string]json.RawMessage) {
+	t.Helper()
+	check := func(what string, got float64, reached bool, want *float64) {
+		t.Helper()
+		if reached != (want != nil) || reached && math.Abs(got-*want) > 1e-12 {
+			t.Errorf("%s: %v %v, want %v", what, got, reached, want)
+		}
+	}
+	limit := func(key string) (v *float64) { decode(t, want[key], &v); return v }
+	switch m := s.Quantile(0.5); tr {
+	case LogLog:
+		check("median, low", m.Lo, m.LoReached, limit("median_loglog_lo"))
+		check("median, high", m.Hi, m.HiReached, limit("median_loglog_hi"))
+	case Log:
+		check("median, low", m.Lo, m.LoReached, limit("median_lo"))
+		check("median, high", m.Hi, m.HiReached, limit("median_hi"))
+		var quartiles struct{ Q, Lo, Hi []*float64 }
+		decode(t, want["quartiles"], &quartiles)
+		for i := range quartiles.Q {
+			q := s.Quantile(float64(i+1) / 4)
+			check("quartile", q.T, q.Reached, quartiles.Q[i])
+			check("quartile, low", q.Lo, q.LoReached, quartiles.Lo[i])
+			check("quartile, high", q.Hi, q.HiReached, quartiles.Hi[i])
+		}
 	}
 }
 
