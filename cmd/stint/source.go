@@ -134,7 +134,7 @@ func readFolder(e *env, name string, f compareFlags, filter *logs.Expr) (*compar
 	part := &comparedSource{}
 	part.options.Episodes = true
 	if _, err := os.Stat(filepath.Join(name, "episodes.parquet")); err == nil {
-		t, err := logs.ReadTables(name)
+		t, err := logs.ReadTablesWith(name, logs.ReadOptions{Outcomes: true})
 		if err != nil {
 			return nil, err
 		}
@@ -149,10 +149,11 @@ func readFolder(e *env, name string, f compareFlags, filter *logs.Expr) (*compar
 		if err != nil {
 			return nil, err
 		}
-		t, problems, err := readRun(e, d)
+		t, problems, err := logs.ReadForOutcomes(d, readProgress(e))
 		if err != nil {
 			return nil, err
 		}
+		sayProblems(e, problems)
 		part.tables, part.unread, part.dir = t, len(problems), d
 		if err := part.useStudy(d, f); err != nil {
 			return nil, err
@@ -243,6 +244,11 @@ func (s *comparedSource) filterTables(filter *logs.Expr) error {
 	for _, row := range s.tables.Checks {
 		if keep[row.Episode] {
 			t.Checks = append(t.Checks, row)
+		}
+	}
+	for _, row := range s.tables.Verdicts {
+		if keep[row.Episode] {
+			t.Verdicts = append(t.Verdicts, row)
 		}
 	}
 	s.tables = t
