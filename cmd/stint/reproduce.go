@@ -48,6 +48,7 @@ Every sequence is for a freshly started server: start --serve again before the n
 	fl.BoolVar(&f.script, "script", false, "print one check as a shell script: exit code 1 if the failure is there again, 0 if all is well")
 	fl.BoolVar(&f.serve, "serve", false, "start the snapshot's server and keep it until Ctrl-C")
 	fl.IntVar(&f.port, "port", 0, "port of --serve on 127.0.0.1 (default: a free one)")
+	fl.BoolVar(&f.json, "json", false, "print JSON")
 	fl.StringVar(&f.sandbox, "sandbox", "", "`KIND` of sandbox for --serve: bubblewrap or none (default: that of the episode)")
 	return cmd
 }
@@ -60,12 +61,15 @@ type reproduceFlags struct {
 	port      int
 	portGiven bool
 	sandbox   string
+	json      bool
 }
 
 func (f *reproduceFlags) validate() error {
 	switch {
 	case f.serve && f.script:
 		return inputErrorf("run them in two terminals", "--serve and --script: one keeps a server running, the other prints a script for it")
+	case f.json && (f.serve || f.script):
+		return inputErrorf("leave --json out", "--json is for the list of checks, not for --serve or --script")
 	case f.serve && f.check != "":
 		return inputErrorf("leave --check out", "--check chooses among requests; --serve sends none")
 	case f.portGiven && !f.serve:
@@ -99,6 +103,9 @@ func reproduce(ctx context.Context, e *env, dir, id string, f reproduceFlags) er
 		return err
 	}
 	again := "reproduce " + shellQuote(dir) + " " + shellQuote(a.id())
+	if f.json {
+		return a.printJSON(e, f.check)
+	}
 	if f.script {
 		return a.printScript(e, f.check, again)
 	}
