@@ -2,6 +2,8 @@ package logs
 
 import (
 	"errors"
+
+	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
 // IngestOptions are the options of [IngestRun].
@@ -28,7 +30,7 @@ func IngestRun(d *RunDir, out string, opt IngestOptions) (Counts, []Problem, err
 	if err != nil {
 		return n, nil, err
 	}
-	w, err := createTables(out)
+	w, err := createTables(out, memory.DefaultAllocator)
 	if err != nil {
 		return n, nil, err
 	}

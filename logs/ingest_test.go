@@ -233,3 +233,47 @@ func TestIngestMemory(t *testing.T) {
 	}
 	t.Logf("%d MB in use at most, %d row groups", most>>20, p.r.NumRowGroups())
 }
+
+// TestRelabelRun gives the bytes of a whole ingest when only verdicts changed, and reads no journal then.
+func TestRelabelRun(t *testing.T) {
+	d := newRun(t)
+	makeStudy(t, d, studySize{2, 1, 4})
+	failing := play(t, d, EpisodeStart{Scenario: ScenarioRef{ID: "s01"}, TurnsMax: 2, Mode: modeFailStop})
+	failing.pass(0)
+	failTurn(failing)
+	relabel := func(opt IngestOptions) {
+		t.Helper()
+		if problems, err := RelabelRun(d, opt); err != nil || len(problems) > 0 || !d.Fresh() {
+			t.Fatal(problems, err, d.Fresh())
+		}
+	}
+	read := 0
+	relabel(IngestOptions{OnEpisode: func(int, int) { read++ }})
+	if read != 3 {
+		t.Errorf("%d journals were read the first time", read)
+	}
+	v := verdict(AnnotatorRule, "a1", StrengthStrong, "drift.too_lax")
+	v.Episode, v.Turn = failing.id, 1
+	if err := WriteVerdicts(filepath.Join(d.VerdictsDir(), "rules.jsonl"), []VerdictRow{v}); err != nil {
+		t.Fatal(err)
+	}
+	none := IngestOptions{OnEpisode: func(int, int) { t.Error("a journal was read") }}
+	relabel(none)
+	relabel(none)
+	whole := t.TempDir()
+	if _, _, err := IngestRun(d, whole, IngestOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range TableNames() {
+		if !bytes.Equal(readFile(t, filepath.Join(whole, name+".parquet")), readFile(t, filepath.Join(d.TablesDir(), name+".parquet"))) {
+			t.Errorf("%s has other bytes", name)
+		}
+	}
+	// A table that cannot be read is made again.
+	mustWrite(t, filepath.Join(d.TablesDir(), "attempts.parquet"), "x", 0o644)
+	mustWrite(t, filepath.Join(d.VerdictsDir(), "people.jsonl"), "", 0o644)
+	relabel(IngestOptions{})
+	if _, err := ReadTables(d.TablesDir()); err != nil {
+		t.Error(err)
+	}
+}

@@ -156,6 +156,36 @@ func TestArrow(t *testing.T) {
 	}
 }
 
+// TestTablesWriterMemory gives all memory back, whether the tables are put in place or given up.
+func TestTablesWriterMemory(t *testing.T) {
+	tables := sampleTables(t)
+	for _, commit := range []bool{true, false} {
+		mem := memory.NewCheckedAllocator(memory.NewGoAllocator())
+		dir := t.TempDir()
+		w, err := createTables(dir, mem)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.add(tables); err != nil {
+			t.Fatal(err)
+		}
+		if mem.CurrentAlloc() == 0 {
+			t.Error("nothing is held before the end")
+		}
+		if commit {
+			if err := w.commit(); err != nil {
+				t.Fatal(err)
+			}
+		}
+		w.abort()
+		mem.AssertSize(t, 0)
+		want := map[bool]int{true: len(TableNames())}[commit]
+		if entries := must(os.ReadDir(dir)); len(entries) != want {
+			t.Errorf("commit %v: %d files, want %d", commit, len(entries), want)
+		}
+	}
+}
+
 // TestColumns holds the tables to the columns of the design, which others read by name.
 func TestColumns(t *testing.T) {
 	names := func(cols []column) string {

@@ -27,7 +27,7 @@ const (
 // complete or not at all, and the same rows give the same bytes. [IngestRun] writes the same files
 // without holding all rows in memory.
 func WriteTables(dir string, t *Tables) (err error) {
-	w, err := createTables(dir)
+	w, err := createTables(dir, memory.DefaultAllocator)
 	if err != nil {
 		return err
 	}
@@ -41,6 +41,7 @@ func WriteTables(dir string, t *Tables) (err error) {
 // tablesWriter writes all tables at once, row by row.
 type tablesWriter struct {
 	dir      string
+	mem      memory.Allocator
 	episodes *tableWriter[EpisodeRow]
 	turns    *tableWriter[TurnRow]
 	clauses  *tableWriter[ClauseRow]
@@ -58,11 +59,11 @@ type tableFile interface {
 	abort()
 }
 
-func createTables(dir string) (w *tablesWriter, err error) {
+func createTables(dir string, mem memory.Allocator) (w *tablesWriter, err error) {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return nil, fmt.Errorf("writing tables: %w", err)
 	}
-	w = &tablesWriter{dir: dir}
+	w = &tablesWriter{dir: dir, mem: mem}
 	w.episodes, err = createTable[EpisodeRow](w, err, "episodes")
 	w.turns, err = createTable[TurnRow](w, err, "turns")
 	w.clauses, err = createTable[ClauseRow](w, err, "clauses")
@@ -129,7 +130,7 @@ func createTable[T any](all *tablesWriter, before error, name string) (*tableWri
 	if err != nil {
 		return nil, fmt.Errorf("writing table %s: %w", path, err)
 	}
-	t := &tableWriter[T]{path: path, f: f, out: bufio.NewWriterSize(f, 256<<10), b: newRecordBuilder[T](memory.DefaultAllocator)}
+	t := &tableWriter[T]{path: path, f: f, out: bufio.NewWriterSize(f, 256<<10), b: newRecordBuilder[T](all.mem)}
 	t.w = newParquetWriter(t.out, t.b.cols)
 	all.files = append(all.files, t)
 	return t, nil

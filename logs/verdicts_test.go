@@ -205,7 +205,12 @@ func TestEnds(t *testing.T) {
 			p.add(TypeGradeEnd, GradeEnd{Reason: "bench_grader"})
 			p.finish("bench", 1)
 		}, nil, "bench bench.verifier loop"},
-		{"not ended", func(p *player) { p.begin(1); p.add(TypeAttemptStart, AttemptStart{}); p.add(TypeVoid, Void{Reason: "host"}); p.j.Close() }, nil, ""},
+		{"not ended", func(p *player) {
+			p.begin(1)
+			p.add(TypeAttemptStart, AttemptStart{})
+			p.add(TypeVoid, Void{Reason: "host"})
+			p.j.Close()
+		}, nil, ""},
 	} {
 		d := newRun(t)
 		p := play(t, d, EpisodeStart{Scenario: ScenarioRef{ID: "s01"}, TurnsMax: 2, Retries: 1, Mode: modeFailStop})
