@@ -217,6 +217,7 @@ func (s *Sandbox) toolchainArgs() ([]string, error) {
 	for _, h := range hidden {
 		a = append(a, "--remount-ro", h)
 	}
+	a = append(a, s.hideStint(found, local)...)
 	a = append(a, "--dir", insideBin)
 	for _, r := range found {
 		a = append(a, "--symlink", r.path, filepath.Join(insideBin, r.name))
@@ -225,6 +226,19 @@ func (s *Sandbox) toolchainArgs() ([]string, error) {
 		}
 	}
 	return a, nil
+}
+
+// hideStint puts nothing in the place of our own executable where it lies among the host's programs: it knows how every
+// scenario goes on and can serve it.
+func (s *Sandbox) hideStint(found []runtimeFound, local bool) []string {
+	if s.opt.Trusted {
+		return nil
+	}
+	real, err := filepath.EvalSymlinks(s.opt.Stint)
+	if err != nil || !s.shown(real, found, local) {
+		return nil
+	}
+	return []string{"--ro-bind", "/dev/null", real}
 }
 
 // shown tells whether a folder would be visible inside at all; only then can something be mounted on it.

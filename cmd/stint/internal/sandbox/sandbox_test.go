@@ -416,3 +416,21 @@ func BenchmarkStart(b *testing.B) {
 		})
 	}
 }
+
+// stint installed among the host's programs is not there for agents, and the grader is started all the same.
+func TestInstalledStintIsHidden(t *testing.T) {
+	t.Parallel()
+	const installed = "/usr/bin/env" // stands for stint
+	s := bubblewrap(t, Options{Runtimes: []string{}, Stint: installed})
+	dir := t.TempDir()
+	exit, err := s.Run(t.Context(), Command{Argv: []string{"sh", "-c", "cat " + installed + " | wc -c; " + installed + " true || echo refused"}, Workspace: dir})
+	if err != nil || strings.Fields(string(exit.Stdout))[0] != "0" || !strings.Contains(string(exit.Stdout), "refused") {
+		t.Errorf("an agent sees %q (%v)", exit.Stdout, err)
+	}
+	for _, own := range []bool{false, true} {
+		exit, err = s.Run(t.Context(), Command{Role: Grade, Argv: []string{installed, "echo", "graded"}, Workspace: dir, Own: own})
+		if err != nil || string(exit.Stdout) != "graded\n" {
+			t.Errorf("own %v: the grader said %q %q (%v)", own, exit.Stdout, exit.Stderr, err)
+		}
+	}
+}
