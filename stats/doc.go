@@ -20,6 +20,23 @@
 //	tests = append(tests, stats.Test{ID: "a-b", P: r.P, MinP: r.MinP})
 //	f, err := stats.Family(tests, stats.FamilyOptions{})
 //
+// Questions and where they are answered:
+//
+//   - Does one configuration last longer than another: [ComparePair], and
+//     [Pairwise] with [Family] for many. Runs that were stopped early are handled
+//     by the paired Prentice-Wilcoxon test.
+//   - How long does one last: [MeanTurns], [KaplanMeier], [Hazards]; what ends
+//     it: [CumulativeIncidence]; what if some ends do not count: [MeanBounds].
+//   - What do retries buy: [Retry], from the runs with the largest budget alone.
+//   - How many scenarios does it take: [Attainable], [PowerSim], [MDE].
+//   - How stable is a ranking: [ResampleScenarios].
+//   - Do labels agree: [KrippendorffAlpha], [CohenKappa], [FleissKappa].
+//   - Does it pass every time: [PassK]; do shares differ: [McNemar], [Wilson].
+//
+// Where it applies less than it seems: unpaired tests ([Unpaired], [LogRank]),
+// mean ranks ([Friedman], [NemenyiCD]) and Student's t ([StudentMean]) are here
+// to reproduce published figures.
+//
 // Turns are numbered from 0 (the build). The value of an outcome is T, the
 // number of turns passed before the first failed one; the cap is the number of
 // turns there are. A run stopped by something that is not the agent's doing has

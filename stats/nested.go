@@ -20,8 +20,8 @@ type NestedError struct {
 
 // Error says what to report instead.
 func (e *NestedError) Error() string {
-	return fmt.Sprintf("testing %s (%s): both sides hold %s, such as %q; results derived from the same runs cannot be tested against each other: report the gain with its interval",
-		pairName(e.Where), CodeNested, countOf(e.Shared, "same run", "same runs"), e.Run)
+	return fmt.Sprintf("testing %s (%s): %s on both sides, such as %q; results derived from the same runs cannot be tested against each other: report the gain with its interval",
+		pairName(e.Where), CodeNested, countOf(e.Shared, "run is", "runs are"), e.Run)
 }
 
 // CheckNested returns a [*NestedError] if the two sides of a comparison hold a

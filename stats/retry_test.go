@@ -352,7 +352,7 @@ func TestCheckNested(t *testing.T) {
 	if !ok || e.Shared != 2 || e.Run != "e2" {
 		t.Fatalf("%#v", err)
 	}
-	if got := err.Error(); got != `testing R=2 - R=10 (NESTED): both sides hold 2 same runs, such as "e2"; results derived from the same runs cannot be tested against each other: report the gain with its interval` {
+	if got := err.Error(); got != `testing R=2 - R=10 (NESTED): 2 runs are on both sides, such as "e2"; results derived from the same runs cannot be tested against each other: report the gain with its interval` {
 		t.Error(got)
 	}
 }
