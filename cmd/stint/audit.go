@@ -87,6 +87,7 @@ type evaluation struct {
 	Matrix   map[string]map[string]int `json:"leaves"`        // single faults: right leaf → given leaf → attempts
 	Levels   map[string]map[string]int `json:"levels"`        // all scored attempts
 	Misses   []miss                    `json:"misses"`        // single faults that got another leaf
+	Hidden   []miss                    `json:"not_in_groups"` // drift faults, one of several, that are in no group
 	Unscored int                       `json:"without_truth"` // verdicts for which no truth is known
 }
 
@@ -125,7 +126,7 @@ func auditEval(ctx context.Context, e *env, dir string, asJSON bool) error {
 
 // evaluate scores every verdict of the rules.
 func evaluate(d *logs.RunDir, t *logs.Tables, r *classify.Result) (*evaluation, error) {
-	ev := &evaluation{Schema: "stint.audit-eval/1", Verdicts: len(r.Verdicts), Matrix: map[string]map[string]int{}, Levels: map[string]map[string]int{}, Misses: []miss{}}
+	ev := &evaluation{Schema: "stint.audit-eval/1", Verdicts: len(r.Verdicts), Matrix: map[string]map[string]int{}, Levels: map[string]map[string]int{}, Misses: []miss{}, Hidden: []miss{}}
 	scenarios := &scenarioShelf{dir: d, made: map[string]*scenario.Scenario{}}
 	truths := 0
 	for i := range t.Episodes {

@@ -180,8 +180,22 @@ func (x *examiner) groups(dec *classify.Decision, drifts []answer, down bool) {
 		return
 	}
 	for _, a := range drifts {
-		x.ev.Groups.count(slices.ContainsFunc(dec.Groups, func(g *classify.Group) bool { return a.right(g.Leaf) }))
+		found := slices.ContainsFunc(dec.Groups, func(g *classify.Group) bool { return a.right(g.Leaf) })
+		x.ev.Groups.count(found)
+		if !found {
+			x.ev.Hidden = append(x.ev.Hidden, miss{Verdict: fmt.Sprintf("%s@%d.%d", x.row.Episode, dec.Verdict.Turn, dec.Verdict.Attempt), Planted: []string{a.What}, Right: a.leaf(), Given: groupLeaves(dec.Groups)})
+		}
 	}
+}
+
+func groupLeaves(groups []*classify.Group) string {
+	var leaves []string
+	for _, g := range groups {
+		if !slices.Contains(leaves, g.Leaf) {
+			leaves = append(leaves, g.Leaf)
+		}
+	}
+	return strings.Join(leaves, ", ")
 }
 
 func add(m map[string]map[string]int, row, column string) {
