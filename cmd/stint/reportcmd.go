@@ -5,9 +5,11 @@ import (
 	"fmt"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/report"
 )
 
@@ -85,6 +87,10 @@ func reportOf(ctx context.Context, e *env, source, out string, f compareFlags) e
 		return fmt.Errorf("writing the report of %s: %w", clean(source), err)
 	}
 	fmt.Fprintf(e.Stdout, "%s\n", clean(filepath.Join(out, "index.html")))
+	if src.dir != nil && slices.ContainsFunc(c.Configs, func(r report.ConfigResult) bool { return r.Causes == nil && r.Ends[logs.StatusFailed] > 0 }) {
+		e.next("classify %s   # why the runs failed; then report again", shellQuote(source))
+		return nil
+	}
 	e.next("compare %s --json", shellQuote(source))
 	return nil
 }
