@@ -131,6 +131,9 @@ func (t *Taxonomy) checkRule(i int) error {
 	case len(r.Positive) < 1 || len(r.Negative) < 2:
 		return errors.New("a rule needs at least one positive and two negative examples")
 	}
+	if r.After != "" && r.After != logs.EventCompaction {
+		return fmt.Errorf("after %q: only %s can be asked for", r.After, logs.EventCompaction)
+	}
 	for _, c := range r.Channels {
 		if !slices.Contains(trustedChannels, c) {
 			return fmt.Errorf("channel %q is not trusted: a rule may read %s", c, strings.Join(trustedChannels, ", "))

@@ -124,6 +124,7 @@ type Rule struct {
 	Anchors  []string `yaml:"anchors"` // lower case
 	Pattern  string   `yaml:"pattern"` // RE2, without regard to case
 	Statuses []int    `yaml:"statuses"`
+	After    string   `yaml:"after"` // kind of an event that must have come before; "" = none
 	Positive []string `yaml:"positive"`
 	Negative []string `yaml:"negative"`
 

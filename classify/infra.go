@@ -63,6 +63,7 @@ func deref(s *string) string {
 
 // match applies the rules and the structured kinds of events.
 func (t *trail) match() {
+	compacted := false
 	for i := range t.events {
 		e := &t.events[i]
 		if !e.Trusted() || e.Via == logs.ViaJournal && e.Kind != logs.EventAgentExit {
@@ -76,7 +77,9 @@ func (t *trail) match() {
 			t.add(LeafLoopGuard, "S-loop-guard", "strong", "the harness's guard against loops ended the work", i)
 			continue
 		case logs.EventCompaction:
-			if strings.Contains(e.Text, "ok=false") {
+			compacted = true
+			// Where nothing could be condensed the conversation was too long as it stood.
+			if strings.Contains(e.Text, "ok=false") && !strings.Contains(e.Text, "nothing to condense") {
 				t.add(LeafCompaction, "S-compaction", "strong", "a compaction failed", i)
 			}
 			continue
@@ -87,7 +90,7 @@ func (t *trail) match() {
 			continue
 		}
 		for r := range t.book.Rules {
-			if rule := &t.book.Rules[r]; rule.fires(e) {
+			if rule := &t.book.Rules[r]; (rule.After == "" || compacted) && rule.fires(e) {
 				t.add(rule.Leaf, rule.ID, rule.Strength, "", i)
 			}
 		}
