@@ -71,6 +71,7 @@ func ReadJournal(path string) (records []Record, torn *TornTail, err error) {
 	}
 	defer f.Close()
 	_, torn, err = scanJournal(f, path, func(r Record, _ []byte) error {
+		r.Data = bytes.Clone(r.Data)
 		records = append(records, r)
 		return nil
 	})
@@ -99,13 +100,14 @@ func Decode[T any](r Record) (T, error) {
 	return v, nil
 }
 
-// scanJournal calls fn for every valid record in order, with the bytes of its line, and returns the offset behind the last one.
+// scanJournal calls fn for every valid record in order, with the bytes of its line, which like the
+// record's Data are valid only until fn returns; it returns the offset behind the last one.
 // What follows it is a torn tail or, if it cannot be one, a *CorruptError.
 func scanJournal(r io.Reader, name string, fn func(r Record, line []byte) error) (end int64, torn *TornTail, err error) {
 	br := bufio.NewReaderSize(r, 256<<10)
 	prev, seq, line := "", int64(0), 0
 	for {
-		raw, readErr := readLine(br)
+		raw, readErr := nextLine(br)
 		if len(raw) == 0 && readErr == io.EOF {
 			return end, nil, nil
 		}
@@ -129,11 +131,17 @@ func scanJournal(r io.Reader, name string, fn func(r Record, line []byte) error)
 
 // readLine returns the next line with its newline, or bufio.ErrTooLong with the first MaxLine bytes.
 func readLine(br *bufio.Reader) ([]byte, error) {
+	line, err := nextLine(br)
+	return bytes.Clone(line), err
+}
+
+// nextLine is readLine for a line that is used no longer than until the next one is read.
+func nextLine(br *bufio.Reader) ([]byte, error) {
 	var long []byte
 	for {
 		part, err := br.ReadSlice('\n')
 		if err == nil && long == nil {
-			return bytes.Clone(part), nil
+			return part, nil
 		}
 		long = append(long, part...)
 		if len(long) > MaxLine {

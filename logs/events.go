@@ -258,6 +258,7 @@ func (a *attemptRecords) keep(r Record, line []byte) {
 	switch r.Type {
 	case TypeAgentExit, TypeBuild, TypeServerReady, TypeServerExit, TypeSuiteEnd, TypeGradeEnd, TypeVoid:
 		sum := sha256.Sum256(line)
+		r.Data = bytes.Clone(r.Data) // the line is valid only now
 		a.lines = append(a.lines, journalLine{Record: r, sha: hex.EncodeToString(sum[:])})
 	case TypeSnapshot, TypeResume:
 		n := 0

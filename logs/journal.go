@@ -96,6 +96,7 @@ func openForAppend(path string) (f *os.File, created bool, err error) {
 func (j *Journal) recover(dir string) ([]Record, error) {
 	var records []Record
 	end, torn, err := scanJournal(j.file, j.path, func(r Record, _ []byte) error {
+		r.Data = bytes.Clone(r.Data)
 		records = append(records, r)
 		return nil
 	})
