@@ -196,3 +196,33 @@ func BenchmarkPowerSim2000(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkSignFlipMean20(b *testing.B) {
+	d := benchDifferences(20, 100)
+	for b.Loop() {
+		if _, err := SignFlipMean(d, TwoSided); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkKaplanMeier40(b *testing.B) {
+	rng := rand.New(rand.NewPCG(40, 1))
+	times, event := make([]float64, 40), make([]bool, 40)
+	for i := range times {
+		times[i], event[i] = float64(rng.IntN(102)), i%2 == 0
+	}
+	for b.Loop() {
+		if _, err := KaplanMeier(times, event, SurvivalOptions{}); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkStudentizedRange26(b *testing.B) {
+	for b.Loop() {
+		if p := studentizedRangeTail(5.3, 26); !(p > 0) {
+			b.Fatal(p)
+		}
+	}
+}

@@ -18,6 +18,9 @@ type Run struct {
 	Replicate int
 	Attempts  []int // attempts used by each passed turn, 1..R+1
 	Status    Status
+	// Cost is nil or the cost of every attempt (dollars, tokens), one row per
+	// passed turn and one for the turn in which the run ended, if any.
+	Cost [][]float64
 }
 
 // At returns the outcome the run would have had with budget r: the turns before
@@ -55,6 +58,13 @@ type RetryPoint struct {
 	Gain     float64  // over R-1; 0 at R = 0; below 0 only if runs were stopped
 	Share    float64  // of the mean at the full budget; 0 if that is 0
 	Failures int      // runs that failed
+	// Rescued counts the turns passed at attempts 2..R+1, and RetryCost is the
+	// cost of all attempts after the first, those in vain included, with this
+	// budget. CostPerRescued is their ratio where both are known.
+	Rescued        int
+	RetryCost      float64
+	CostPerRescued float64
+	CostDefined    bool
 }
 
 // An AttemptYield is the share of turns passed at an attempt among the turns
@@ -123,6 +133,7 @@ func Retry(runs []Run, opt RetryOptions) (RetryCurve, error) {
 			c.Points[r].Share = c.Points[r].Mean / full
 		}
 	}
+	c.costs(runs)
 	c.band(outcomes, groups, opt)
 	c.yields(runs, groups, opt)
 	c.plateau(outcomes, groups, opt)
@@ -150,6 +161,9 @@ func checkRuns(runs []Run, opt RetryOptions) error {
 			if a < 1 || a > opt.R+1 {
 				return where("turn %d was passed at attempt %d, outside 1..%d", k, a, opt.R+1)
 			}
+		}
+		if err := checkCost(x, opt.R); err != nil {
+			return where("%v", err)
 		}
 		passed := float64(len(x.Attempts))
 		switch {
@@ -214,6 +228,11 @@ func (c *RetryCurve) band(outcomes [][]Outcome, groups []group, opt RetryOptions
 		p.Band = Interval{
 			Lo: math.Max(0, p.Mean-width*se[r]), Hi: math.Min(opt.Cap, p.Mean+width*se[r]),
 			Level: opt.Level, Method: fmt.Sprintf("%s, %d resamples", method, len(weights)), Defined: true,
+		}
+		if se[r] == 0 && p.Interval.Defined {
+			// All scenarios alike: resampling knows nothing, the rule for the
+			// edges may.
+			p.Band.Lo, p.Band.Hi = math.Min(p.Band.Lo, p.Interval.Lo), math.Max(p.Band.Hi, p.Interval.Hi)
 		}
 		if r > 0 {
 			p.Band.Lo = math.Max(p.Band.Lo, c.Points[r-1].Band.Lo)

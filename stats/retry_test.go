@@ -356,3 +356,81 @@ func TestCheckNested(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestRetryCost by hand: the first turn passes at the second attempt, the second
+// at the first, the third fails all three. With one retry the third turn costs
+// one attempt in vain.
+func TestRetryCost(t *testing.T) {
+	x := Run{Scenario: "a", Attempts: []int{2, 1}, Cost: [][]float64{{1, 10}, {100}, {1000, 10000, 100000}}}
+	c, err := Retry([]Run{x}, RetryOptions{R: 2, Cap: 5})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r, want := range []struct {
+		rescued int
+		cost    float64
+	}{{0, 0}, {1, 10010}, {1, 110010}} {
+		p := c.Points[r]
+		if p.Rescued != want.rescued || p.RetryCost != want.cost || p.CostDefined != (want.rescued > 0) || p.CostDefined && p.CostPerRescued != want.cost {
+			t.Errorf("budget %d: %+v", r, p)
+		}
+	}
+	c, err = Retry([]Run{x, {Scenario: "b"}}, RetryOptions{R: 2, Cap: 5})
+	if err != nil || c.Points[2].CostDefined || c.Points[2].RetryCost != 0 || c.Points[2].Rescued != 1 {
+		t.Errorf("costs of one run unknown: %+v, %v", c.Points[2], err)
+	}
+	for name, cost := range map[string][][]float64{"turns": {{1, 1}}, "attempts": {{1}, {1}}, "budget": {{1, 1}, {1}, {1, 1, 1, 1}}, "negative": {{1, -1}, {1}}} {
+		x.Cost = cost
+		if _, err := Retry([]Run{x}, RetryOptions{R: 2, Cap: 5}); err == nil {
+			t.Errorf("%s: no error", name)
+		}
+	}
+}
+
+// TestPlateauFalse: where 6 % of the scenarios gain 91 turns (5.46 on average)
+// and 3.81 would pass as a plateau, the bound declares one in at most 5 % of
+// studies; zeros alone, which a bootstrap takes for proof, are no proof.
+func TestPlateauFalse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(60, 36))
+	const rounds, limit = 200, 3.81
+	for _, n := range []int{20, 60, 120} {
+		declared := 0
+		for range rounds {
+			gaps := make([]float64, n)
+			for i := range gaps {
+				if rng.Float64() < 0.06 {
+					gaps[i] = 91
+				}
+			}
+			if gaffkeQuantile(gaps, 101, plateauLevel) <= limit {
+				declared++
+			}
+		}
+		if float64(declared) > 0.05*rounds {
+			t.Errorf("n = %d: %d of %d false declarations", n, declared, rounds)
+		}
+	}
+	// Without any gain 120 scenarios are enough for a limit of 2.5, 60 are not.
+	for n, enough := range map[int]bool{60: false, 120: true} {
+		if got := gaffkeQuantile(make([]float64, n), 101, plateauLevel) <= 2.5; got != enough {
+			t.Errorf("%d scenarios without a gain: accepted %v", n, got)
+		}
+	}
+}
+
+// TestRetryAllCapped: runs that all reach the cap leave room below it.
+func TestRetryAllCapped(t *testing.T) {
+	var list []Run
+	for i := range 10 {
+		list = append(list, Run{Scenario: fmt.Sprint(i), Attempts: []int{1, 1, 1}, Status: Capped})
+	}
+	c, err := Retry(list, RetryOptions{R: 1, Cap: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range c.Points {
+		if p.Band.Hi != 3 || !(p.Band.Lo < 3) || p.Band.Lo != p.Interval.Lo || p.Full != 10 {
+			t.Errorf("%+v", p)
+		}
+	}
+}
