@@ -170,7 +170,7 @@ type causePlot struct {
 
 const (
 	causeArea   = vg.Length(96)
-	causePanelH = causeArea + 36
+	causePanelH = causeArea + 40
 	causeLabel  = vg.Length(72)
 )
 
@@ -228,7 +228,7 @@ func (p *causePlot) paintPanel(s *sheet, q *causePanel, left, top vg.Length) {
 		label = 120
 	}
 	x := axis{lo: 0, hi: p.upper(), from: left + 26, to: left + w - label}
-	y := axis{lo: 0, hi: 1, from: top - 18 - causeArea, to: top - 18}
+	y := axis{lo: 0, hi: 1, from: top - 22 - causeArea, to: top - 22}
 	for _, v := range []float64{0, 0.5, 1} {
 		s.line(x.from, y.at(v), x.to, y.at(v), th.gridWidth, th.grid, nil)
 		s.text(x.from-4, y.at(v)-2.4, flushRight, th.tickSize, th.text, number(100*v, 0)+" %")

@@ -238,7 +238,7 @@ func (rep *Report) runSection(in Input, index map[string]string, show func(table
 	for _, r := range rows {
 		t.rows = append(t.rows, r.cells)
 	}
-	v := t.view(index)
+	v := t.withoutEmpty().view(index)
 	for i := range v.Rows {
 		v.Rows[i].Config, v.Rows[i].End = index[rows[i].config], rows[i].end
 	}

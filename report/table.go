@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stint-bench/stint/logs"
@@ -230,7 +231,54 @@ func (c *Comparison) costTable(runs []RunSummary) (t table, ok bool) {
 		}
 		t.rows = append(t.rows, row)
 	}
-	return t, ok
+	if !c.hasCosts() {
+		t.caption = "Effort; the dollars of no run are known"
+	}
+	return t.withoutEmpty(), ok
+}
+
+// withoutEmpty leaves out the columns in which nothing is known.
+func (t table) withoutEmpty() table {
+	return t.without(func(i int) bool {
+		return !slices.ContainsFunc(t.rows, func(row []tableCell) bool { return row[i].text != undefinedMark })
+	})
+}
+
+// without leaves out the columns that drop says, the first never.
+func (t table) without(drop func(i int) bool) table {
+	out := table{name: t.name, caption: t.caption, rows: make([][]tableCell, len(t.rows))}
+	for i, col := range t.columns {
+		if i > 0 && drop(i) {
+			continue
+		}
+		out.columns = append(out.columns, col)
+		for k := range t.rows {
+			out.rows[k] = append(out.rows[k], t.rows[k][i])
+		}
+	}
+	return out
+}
+
+// constantToCaption moves columns of words that do not vary into the caption.
+func (t table) constantToCaption() table {
+	if len(t.rows) < 2 {
+		return t
+	}
+	var said []string
+	out := t.without(func(i int) bool {
+		first := t.rows[0][i].text
+		if t.columns[i].mark != "" || slices.ContainsFunc(t.rows, func(row []tableCell) bool { return row[i].text != first }) {
+			return false
+		}
+		if first != "" {
+			said = append(said, t.columns[i].head+" "+first)
+		}
+		return true
+	})
+	if len(said) > 0 {
+		out.caption += "; all: " + strings.Join(said, ", ")
+	}
+	return out
 }
 
 // perTurn is the cost of a passed turn: all dollars over all turns passed; nil if a cost is unknown or no turn passed.
@@ -282,7 +330,7 @@ func runTable(runs []RunSummary) table {
 			whole(r.Episodes), whole(r.Stopped), whole(r.Incomplete), whole(r.Attempts), tokens, amount(r.USD, optionalDollars(r.USD)),
 		})
 	}
-	return t
+	return t.constantToCaption().withoutEmpty()
 }
 
 // maxEpisodes bounds the list of single runs on the page; the heat map's CSV file has all.
@@ -313,12 +361,11 @@ func (c *Comparison) episodeRows(t *logs.Tables) (columns []tableColumn, rows []
 		columns = append(columns, tableColumn{head: "episode"})
 	}
 	for i := range c.Configs {
-		for k := range c.Configs[i].runs {
+		for _, u := range c.Configs[i].byScenario() {
 			if len(rows) == maxEpisodes {
 				left++
 				continue
 			}
-			u := &c.Configs[i].runs[k]
 			row := episodeRow{config: c.Configs[i].Config, end: u.ended()}
 			ended := row.end
 			if row.end == "stopped" && u.row.EndReason != "" {
@@ -326,7 +373,7 @@ func (c *Comparison) episodeRows(t *logs.Tables) (columns []tableColumn, rows []
 			}
 			row.cells = []tableCell{
 				words(Clean(c.Short(row.config))), words(Clean(u.row.Scenario)), whole(u.row.Repeat), amount(&u.value, compact(u.value)),
-				words(ended), words(Clean(leafName(u.row.EndLeaf))), amount(u.row.USD, optionalDollars(u.row.USD)),
+				words(ended), words(orUndefined(leafName(u.row.EndLeaf))), amount(u.row.USD, optionalDollars(u.row.USD)),
 			}
 			if len(ids) > 0 {
 				row.cells = append(row.cells, words(Clean(ids[key{row.config, u.row.Scenario, u.row.Repeat}])))
@@ -335,6 +382,23 @@ func (c *Comparison) episodeRows(t *logs.Tables) (columns []tableColumn, rows []
 		}
 	}
 	return columns, rows, left
+}
+
+func orUndefined(s string) string {
+	if s == "" {
+		return undefinedMark
+	}
+	return Clean(s)
+}
+
+// byScenario returns the runs in the order of the names of their scenarios.
+func (r *ConfigResult) byScenario() []*run {
+	out := make([]*run, len(r.runs))
+	for i := range r.runs {
+		out[i] = &r.runs[i]
+	}
+	slices.SortStableFunc(out, func(a, b *run) int { return strings.Compare(a.row.Scenario, b.row.Scenario) })
+	return out
 }
 
 // columnWord is the outcome as a heading.
