@@ -213,6 +213,19 @@ func TestGroups(t *testing.T) {
 			t.Errorf("got %v", got)
 		}
 	})
+	t.Run("a server that answers 500 now and then", func(t *testing.T) {
+		cs := testClauses()
+		cs.paths["/shelves"] = "shelf"
+		var rows []*logs.CheckRow
+		for i, request := range []string{"POST /books {}", "GET /books/3", "GET /shelves/4", "PATCH /books/3 {}"} {
+			rows = append(rows, failing(fmt.Sprintf("k%d", i), "c3", "create", "accept", "none", request, "200", "500; body = oops"))
+		}
+		rows = append(rows, failing("v", "c28", "analytics", "value", "none", `GET /analytics/book_count`, "200; value = 3", "200; value = 2"))
+		d := drift{groups: newContract(Codebook(), cs, rows, true).groups(always)}
+		if g := d.primary(); g.Leaf != LeafBrokenServer || len(g.Checks) != 4 {
+			t.Errorf("got %+v", g)
+		}
+	})
 	t.Run("never satisfied", func(t *testing.T) {
 		row := failing("a", "c19", "unique", "reject", "unique", `POST /books {"title":"a"}`, `409; body = {"error":{"code":"unique","field":"title"}}`, "201")
 		groups := newContract(Codebook(), testClauses(), []*logs.CheckRow{row}, true).groups(func(*clause, *Group) bool { return false })

@@ -149,7 +149,7 @@ func (f *failure) infrastructure() bool {
 		f.Verdict.RuleIDs = []string{c.rule}
 		f.Verdict.Reach = ptr("turn")
 		if c.leaf == LeafLoopGuard {
-			f.Verdict.GuardVerdict = ptr("undetermined")
+			f.Verdict.GuardVerdict = ptr(f.trail.guard(c.at))
 		}
 		f.evidenced = append(f.candidateEvidence(c), ev...)
 		f.evidenced = append(f.evidenced, f.record(logs.EventGrade)...)

@@ -110,46 +110,70 @@ func (t *trail) add(leaf, rule, strength, says string, at int) {
 	t.found = append(t.found, c)
 }
 
-// open returns the last tool call if nothing came back from it.
-func (t *trail) open() (int, *logs.EventRow) {
-	answered := map[string]bool{}
+// lastCall is the tool call that was running when the attempt ended.
+type lastCall struct {
+	at      int
+	command string
+	open    bool     // nothing came back from it
+	seconds *float64 // how long it ran; nil = unknown
+}
+
+// running returns the last tool call if it was running when the attempt ended: nothing came back from it, or what came
+// back says that it was ended at the attempt's limit.
+func (t *trail) running() *lastCall {
+	answered, limited := map[string]*logs.EventRow{}, map[string]bool{}
 	for i := len(t.events) - 1; i >= 0; i-- {
 		e := &t.events[i]
-		switch e.Kind {
-		case logs.EventToolResult:
-			answered[deref(e.CallID)] = true
-		case logs.EventToolCall:
-			if answered[deref(e.CallID)] {
-				return 0, nil
+		id := deref(e.CallID)
+		switch {
+		case e.Kind == logs.EventNotice && e.Channel == logs.ChannelHarness && strings.HasPrefix(e.Text, "tool_end: ") && strings.Contains(e.Text, "limit=wall"):
+			limited[id] = true
+		case e.Kind == logs.EventToolResult:
+			answered[id] = e
+		case e.Kind == logs.EventToolCall:
+			result := answered[id]
+			if result != nil && !limited[id] {
+				return nil
 			}
-			return i, e
+			c := &lastCall{at: i, command: commandOf(e.Text), open: result == nil}
+			switch {
+			case result != nil:
+				c.seconds = result.DurationS
+			case e.Time != nil && t.exit != nil && t.exit.Time != nil:
+				c.seconds = ptr(t.exit.Time.Sub(*e.Time).Seconds())
+			}
+			return c
 		}
 	}
-	return 0, nil
+	return nil
+}
+
+// mostOf says whether the call took most of the attempt's time, as far as that is known.
+func (t *trail) mostOf(c *lastCall) bool {
+	return c.seconds == nil || t.attempt.AgentS == nil || 2**c.seconds >= *t.attempt.AgentS
 }
 
 // ending looks at how the program ended: limits, signals, exit codes, and the call that was open then.
 func (t *trail) ending() {
 	end := len(t.events)
-	at, call := t.open()
-	command := ""
-	if call != nil {
-		command = commandOf(call.Text)
+	call := t.running()
+	if call == nil {
+		call = &lastCall{at: end}
 	}
 	by, signal := deref(t.attempt.EndedBy), deref(t.attempt.Signal)
 	killed := signal != "" || t.attempt.ExitCode != nil && (*t.attempt.ExitCode == 143 || *t.attempt.ExitCode == 137 || *t.attempt.ExitCode == 144)
-	if part := broadKill(command); part != "" && killed && (by == "" || by == "self") {
-		t.add(LeafBroadKill, "S2", "strong", fmt.Sprintf("the command %q was running when the program was killed", clip(part, 120)), at)
+	if part := broadKill(call.command); call.open && part != "" && killed && (by == "" || by == "self") {
+		t.add(LeafBroadKill, "S2", "strong", fmt.Sprintf("the command %q was running when the program was killed", clip(part, 120)), call.at)
 	}
 	if leaf := t.book.limit(by); leaf != "" {
 		t.add(leaf, "S-limit", "strong", "the attempt was ended at a limit: "+by, end)
 	}
-	switch kind := hangs(command); {
-	case by != "limit:wall":
+	switch kind := hangs(call.command); {
+	case by != "limit:wall" || call.at == end:
 	case kind != "":
-		t.add(LeafToolHang, "S3", "strong", fmt.Sprintf("the %s command %q never returned", kind, clip(command, 120)), at)
-	case call != nil:
-		t.add(LeafToolHang, "S3", "medium", fmt.Sprintf("the command %q had not returned", clip(command, 120)), at)
+		t.add(LeafToolHang, "S3", "strong", fmt.Sprintf("the %s command %q never returned", kind, clip(call.command, 120)), call.at)
+	case t.mostOf(call):
+		t.add(LeafToolHang, "S3", "medium", fmt.Sprintf("the command %q had not returned", clip(call.command, 120)), call.at)
 	}
 	if by != "" && by != "self" {
 		return
@@ -232,6 +256,42 @@ func (t *trail) sources(list []candidate) []candidate {
 	return slices.DeleteFunc(slices.Clone(out), func(c candidate) bool {
 		return slices.ContainsFunc(out, func(o candidate) bool { return t.book.explains(o.leaf, c.leaf) })
 	})
+}
+
+// guard judges an alarm about a loop by the calls before it: the same cycle of calls with the same results at least
+// three times is a loop; the same calls with results that differ are none.
+func (t *trail) guard(at int) string {
+	type pair struct{ call, result string }
+	var pairs []pair
+	calls := map[string]string{}
+	for i := range t.events[:min(at, len(t.events))] {
+		e := &t.events[i]
+		switch e.Kind {
+		case logs.EventToolCall:
+			calls[deref(e.CallID)] = deref(e.Tool) + " " + e.Text
+		case logs.EventToolResult:
+			if c, ok := calls[deref(e.CallID)]; ok {
+				pairs = append(pairs, pair{c, e.Text})
+			}
+		}
+	}
+	const cycles, longest = 3, 3
+	verdict := "undetermined"
+	for period := 1; period <= longest && len(pairs) >= cycles*period; period++ {
+		sameCalls, sameResults := true, true
+		last := pairs[len(pairs)-cycles*period:]
+		for i := period; i < len(last); i++ {
+			sameCalls = sameCalls && last[i].call == last[i-period].call
+			sameResults = sameResults && last[i].result == last[i-period].result
+		}
+		switch {
+		case sameCalls && sameResults:
+			return "justified"
+		case sameCalls:
+			verdict = "false_positive"
+		}
+	}
+	return verdict
 }
 
 // clip shortens a text for one line and makes control characters visible.

@@ -142,6 +142,47 @@ func TestExplainsAway(t *testing.T) {
 	}
 }
 
+// TestHang tells a command that hangs from one that was running when the time was over.
+func TestHang(t *testing.T) {
+	at := func(command string, seconds float64) *ended {
+		e := attemptEnded("cut", "limit:wall", "SIGKILL", nil).work().call(command, false)
+		e.attempt.AgentS = ptr(600.0)
+		result := &e.events[len(e.events)-1]
+		result.DurationS = &seconds
+		id := result.CallID
+		e.say("harness", logs.ChannelHarness, logs.EventNotice, "tool_end: by=limit limit=wall")
+		e.events[len(e.events)-1].CallID = id
+		return e
+	}
+	for _, tt := range []struct {
+		e        *ended
+		leaf     string
+		strength string
+	}{
+		{at("python3 app.py", 20), LeafToolHang, logs.StrengthStrong},
+		{at("make test", 500), LeafToolHang, logs.StrengthWeak},
+		{at("make test", 20), LeafBudget, logs.StrengthStrong},
+	} {
+		if d := tt.e.decide(t); deref(d.Verdict.Leaf) != tt.leaf || d.Verdict.Strength != tt.strength {
+			t.Errorf("%s, %s; want %s, %s", deref(d.Verdict.Leaf), d.Verdict.Strength, tt.leaf, tt.strength)
+		}
+	}
+}
+
+func TestGuardVerdict(t *testing.T) {
+	for want, results := range map[string][]string{"justified": {"a", "a", "a", "a"}, "false_positive": {"a", "b", "c", "d"}, "undetermined": {"a"}} {
+		e := attemptEnded("cut", "self", "", ptr(1))
+		for _, r := range results {
+			e.call("curl localhost/health", false)
+			e.events[len(e.events)-1].Text = r
+		}
+		d := e.say("harness", logs.ChannelHarness, logs.EventLoopGuard, "period=1").decide(t)
+		if deref(d.Verdict.Leaf) != LeafLoopGuard || deref(d.Verdict.GuardVerdict) != want {
+			t.Errorf("%v: %s, %s; want %s", results, deref(d.Verdict.Leaf), deref(d.Verdict.GuardVerdict), want)
+		}
+	}
+}
+
 func TestConflictIsUnknown(t *testing.T) {
 	d := attemptEnded("cut", "limit:tokens", "", nil).work().say("harness", logs.ChannelHarness, logs.EventLoopGuard, "period=1").decide(t)
 	if deref(d.Verdict.AbstainReason) != ReasonConflict || d.Verdict.L1 != "unknown" || d.Verdict.Strength != logs.StrengthAbstain {
