@@ -15,6 +15,21 @@ const (
 	Quadratic                      // 1 - ((i-j)/(k-1))^2, for ordered labels
 )
 
+// of returns the weight of labels i and j of k.
+func (w KappaWeights) of(i, j, k int) float64 {
+	if w == Unweighted || k < 2 {
+		if i == j {
+			return 1
+		}
+		return 0
+	}
+	d := math.Abs(float64(i-j)) / float64(k-1)
+	if w == Quadratic {
+		d *= d
+	}
+	return 1 - d
+}
+
 // KappaResult is the outcome of [CohenKappa] and [FleissKappa].
 type KappaResult struct {
 	N                  int     // units
@@ -68,19 +83,7 @@ func CohenKappa(table [][]int, weights KappaWeights, level float64) (KappaResult
 		col[i] /= n
 		r.Prevalence = append(r.Prevalence, (row[i]+col[i])/2)
 	}
-	weight := func(i, j int) float64 {
-		if weights == Unweighted || k < 2 {
-			if i == j {
-				return 1
-			}
-			return 0
-		}
-		d := math.Abs(float64(i-j)) / float64(k-1)
-		if weights == Quadratic {
-			d *= d
-		}
-		return 1 - d
-	}
+	weight := func(i, j int) float64 { return weights.of(i, j, k) }
 	rowMean, colMean := make([]float64, k), make([]float64, k) // mean weights
 	for i := range table {
 		for j := range table {

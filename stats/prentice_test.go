@@ -106,19 +106,25 @@ func TestPrenticeGolden(t *testing.T) {
 				t.Errorf("%s %v: %d/2^%d, want %d/2^%d", c.ID, alt, one.PCount, one.PLog2, count, patterns)
 			}
 		}
-		for alt, p := range map[Alternative]*float64{TwoSided: want.NormalTwo, Greater: want.NormalGreater, Less: want.NormalLess} {
-			if p == nil {
-				continue
-			}
-			n, err := PrenticeWilcoxon(ta, ea, tb, eb, PrenticeOptions{Alternative: alt, Method: Normal})
-			if err != nil {
-				t.Fatal(err)
-			}
-			near(t, c.ID+" normal "+alt.String(), n.P, math.Max(*p, n.MinP), 1e-9)
-		}
+		checkPrenticeNormal(t, c.ID, ta, tb, ea, eb, want)
 	}
 	if counted != 66 {
 		t.Errorf("%d counts compared, want 66", counted)
+	}
+}
+
+// checkPrenticeNormal compares the normal approximation.
+func checkPrenticeNormal(t *testing.T, id string, ta, tb []float64, ea, eb []bool, want goldenPrentice) {
+	t.Helper()
+	for alt, p := range map[Alternative]*float64{TwoSided: want.NormalTwo, Greater: want.NormalGreater, Less: want.NormalLess} {
+		if p == nil {
+			continue
+		}
+		n, err := PrenticeWilcoxon(ta, ea, tb, eb, PrenticeOptions{Alternative: alt, Method: Normal})
+		if err != nil {
+			t.Fatal(err)
+		}
+		near(t, id+" normal "+alt.String(), n.P, math.Max(*p, n.MinP), 1e-9)
 	}
 }
 
