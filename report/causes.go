@@ -356,7 +356,7 @@ func (p *causePlot) panelSentence(q *causePanel) string {
 			shares = append(shares, number(share, 2))
 		}
 	}
-	s := fmt.Sprintf("Of %d %s of %s ", q.n, plural(q.n, "run", "runs"), Clean(p.c.Short(q.config)))
+	s := fmt.Sprintf("Of %d %s of %s ", q.n, plural(q.n, "run", "runs"), p.c.told(q.config))
 	if len(parts) > 0 {
 		s += joinAnd(parts) + fmt.Sprintf(" (cumulative incidence by turn %s: %s)", compact(p.upper()), joinAnd(shares))
 	}

@@ -332,7 +332,7 @@ func (g *going) sentence() string {
 	}
 	for i := range g.curves[:min(len(g.curves), maxTold)] {
 		cv := &g.curves[i]
-		name := Clean(g.c.Short(cv.config))
+		name := g.c.told(cv.config)
 		if t, ok := cv.km.Median(); ok {
 			v := compact(t)
 			if len(reached) == 0 {

@@ -378,7 +378,7 @@ func (m *heat) sentence() string {
 	if first.mean == last.mean {
 		return fmt.Sprintf("All %d scenarios were equally hard (mean %s).", len(m.columns), number(first.mean, sc.mean))
 	}
-	s := fmt.Sprintf("Scenarios differ: over all configurations the mean goes from %s in %s to %s in %s", number(first.mean, sc.mean), Clean(first.name), number(last.mean, sc.mean), Clean(last.name))
+	s := fmt.Sprintf("Scenarios differ: over all configurations the mean goes from %s in %s to %s in %s", number(first.mean, sc.mean), shorten(Clean(first.name), 60), number(last.mean, sc.mean), shorten(Clean(last.name), 60))
 	if m.c.sameScenarios() && len(m.c.Configs) > 1 {
 		s += ", which is why pairs are compared scenario by scenario"
 	}

@@ -176,7 +176,9 @@ func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionV
 		}
 		out = append(out, s)
 	}
-	out = append(out, c.whySection(show, draw))
+	if c.turns() || c.verdicts {
+		out = append(out, c.whySection(show, draw))
+	}
 	if t, ok := c.costTable(rep.Runs); ok {
 		s := sectionView{ID: "cost", Title: "What it cost", Parts: []partView{show(t)}}
 		out = append(out, s)
@@ -253,8 +255,10 @@ func (c *Comparison) question() string {
 	switch {
 	case n == 0:
 		return "No runs yet."
+	case n == 1 && !c.turns():
+		return fmt.Sprintf("What does %s reach in %s? %s.", c.told(c.Configs[0].Config), scenarios, capital(c.header()))
 	case c.turns() && n == 1:
-		return fmt.Sprintf("How long does %s keep a growing program correct? %s.", Clean(c.Configs[0].Config), capital(c.header()))
+		return fmt.Sprintf("How long does %s keep a growing program correct? %s.", c.told(c.Configs[0].Config), capital(c.header()))
 	case c.turns():
 		return fmt.Sprintf("How long do %d configurations keep a growing program correct? %s.", n, capital(c.header()))
 	}
@@ -313,6 +317,9 @@ func (c *Comparison) numbers() []numberView {
 	}
 	return out
 }
+
+// told is a short name as sentences on figures use it; tables have it in full.
+func (c *Comparison) told(config string) string { return shorten(Clean(c.Short(config)), 60) }
 
 // brief is a short name cut to the width of a tile.
 func (c *Comparison) brief(config string) string { return shorten(Clean(c.Short(config)), 40) }

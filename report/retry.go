@@ -223,7 +223,7 @@ func (p *retryPlot) sentence() string {
 func (c *Comparison) retrySentence(cv *retryCurve) string {
 	sc := scaleOf(c)
 	last := cv.Points[cv.r]
-	s := fmt.Sprintf("%s: mean turns go from %s (no retry) to %s (%d %s)", Clean(c.Short(cv.config)), number(cv.Points[0].Mean, sc.mean), number(last.Mean, sc.mean), cv.r, plural(cv.r, "retry", "retries"))
+	s := fmt.Sprintf("%s: mean turns go from %s (no retry) to %s (%d %s)", c.told(cv.config), number(cv.Points[0].Mean, sc.mean), number(last.Mean, sc.mean), cv.r, plural(cv.r, "retry", "retries"))
 	for _, pt := range cv.Points {
 		if pt.R < cv.r && last.Mean > 0 && pt.Share >= 0.95 {
 			s += fmt.Sprintf("; 95 %% of that is reached with %d", pt.R)

@@ -368,6 +368,9 @@ func (c *Comparison) episodeRows(t *logs.Tables) (columns []tableColumn, rows []
 			}
 			row := episodeRow{config: c.Configs[i].Config, end: u.ended()}
 			ended := row.end
+			if ended == "failed" && c.cap() == 0 {
+				ended = undefinedMark // without a cap nothing tells a failed run from one that finished
+			}
 			if row.end == "stopped" && u.row.EndReason != "" {
 				ended += " (" + Clean(u.row.EndReason) + ")"
 			}
