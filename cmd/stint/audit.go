@@ -231,7 +231,7 @@ func (ev *evaluation) print(w io.Writer) error {
 		return err
 	}
 	printMatrix(w, "drift and infrastructure (rows: planted, columns: verdict)", ev.Levels)
-	printMatrix(w, "single faults by leaf (planted → verdict)", nil)
+	fmt.Fprintf(w, "\nsingle faults by leaf (planted → verdict)\n")
 	for _, right := range sortedNames(ev.Matrix) {
 		var parts []string
 		for _, given := range sortedNames(ev.Matrix[right]) {
@@ -255,9 +255,6 @@ func (ev *evaluation) print(w io.Writer) error {
 
 func printMatrix(w io.Writer, title string, m map[string]map[string]int) {
 	fmt.Fprintf(w, "\n%s\n", title)
-	if m == nil {
-		return
-	}
 	var columns []string
 	for _, row := range m {
 		for c := range row {
