@@ -2,6 +2,7 @@ package report
 
 import (
 	"io"
+	"path/filepath"
 	"testing"
 )
 
@@ -26,6 +27,18 @@ func BenchmarkCompare325(b *testing.B) {
 			b.Fatal(err)
 		}
 		if err := c.Text(io.Discard, 100); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkReport writes the whole report of 26 configurations with ten retries on 20 scenarios of 101 turns. The
+// bar is 5 s and 5 MB of page.
+func BenchmarkReport(b *testing.B) {
+	c := mustCompare(b, studied(26, 20, 10, 101), CompareOptions{Episodes: true})
+	dir := filepath.Join(b.TempDir(), "report")
+	for b.Loop() {
+		if err := Write(dir, Input{Study: "full", Comparison: c}); err != nil {
 			b.Fatal(err)
 		}
 	}

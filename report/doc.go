@@ -1,18 +1,21 @@
-// Package report turns outcomes into a comparison of configurations and shows it: as aligned text, JSON, CSV
-// and Markdown, as two figures (mean turns, still going), and as a report folder.
+// Package report turns outcomes into a comparison of configurations and shows it: as aligned text, JSON, CSV,
+// Markdown and LaTeX, as figures (mean turns, still going, heat map, pairwise matrix, retry curves, causes), and as
+// a report folder with a self-contained page.
 //
 // There is one model, [Comparison]. [Compare] fills it from a set of outcomes: a mean with an interval per
 // configuration, then one or more families of pairs. Every pair is tested on the scenarios both sides have,
 // every family is corrected for the number of its pairs, and beside each adjusted p stands the least one the
-// pair could have had, so that a reader sees what was never possible. Nothing else in the package computes a
-// statistic; all other files only lay the model out.
+// pair could have had, so that a reader sees what was never possible. Figures that need more than the model holds
+// (survival, retry budgets, incidence of causes) ask package stats for it; all other files only lay the model out.
+// A part that the data do not allow is left out: no causes without verdicts, no retry curve without attempts.
 //
 // What it promises:
 //
 //   - The same outcomes give the same bytes, on any machine and in any order of rows.
 //   - A value that is undefined is null (JSON), empty (CSV) or a dash (text), with a [Warning] that says why.
 //   - Names come from files nobody checked. They are escaped for the place they are printed in: terminal
-//     control characters, Markdown and SVG markup cannot get through.
+//     control characters, Markdown, HTML, SVG and TeX cannot get through.
+//   - The page asks no network for anything, and its policy lets no script run but its own.
 //
 // What it assumes: the rows hold at most one value per configuration, scenario and repeat, and scenarios are
 // the unit of pairing (by content hash where every row has one, else by name).
