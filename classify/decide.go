@@ -197,6 +197,7 @@ func (f *failure) contract() bool {
 	reason := deref(f.attempt.GradeReason)
 	if leaf := f.book.grade(reason); leaf == LeafBrokenServer {
 		ev := append(f.record(logs.EventGrade), f.record(logs.EventServerExit)...)
+		ev = append(ev, f.lastWords()...)
 		f.step("is the server down as a whole?", "yes: "+reason, ev...)
 		f.label(logs.AnnotatorContract, leaf, logs.StrengthProved)
 		f.Verdict.Mechanism, f.Verdict.Origin = ptr(leaf), ptr(f.wholeOrigin())
@@ -338,6 +339,20 @@ func (f *failure) record(kind string) []Evidence {
 		}
 	}
 	return ev
+}
+
+// lastWords is the log of the first build or server that printed anything. It is the agent's own text: shown, and
+// nothing is decided by it.
+func (f *failure) lastWords() []Evidence {
+	for i := range f.events {
+		e := &f.events[i]
+		if text := strings.TrimSpace(e.Text); (e.Kind == logs.EventServerLog || e.Kind == logs.EventBuildLog) && text != "" {
+			ev := eventEvidence(e)
+			ev.Text = clip("… "+text[max(0, len(text)-160):], 200)
+			return []Evidence{ev}
+		}
+	}
+	return nil
 }
 
 func (f *failure) candidateEvidence(c candidate) []Evidence {

@@ -227,6 +227,10 @@ func (x *explanation) checks(w io.Writer) {
 	}
 	fmt.Fprintf(w, "\n%s\n", plural(len(x.decision.Checks), "failing check"))
 	list := slices.Clone(x.decision.Checks)
+	list = slices.DeleteFunc(list, func(c logs.CheckRow) bool { return c.Status == "not_run" })
+	if n := len(x.decision.Checks) - len(list); n > 0 {
+		fmt.Fprintf(w, "  %s never reached\n", plural(n, "check"))
+	}
 	var first []string
 	if len(x.decision.Groups) > 0 {
 		first = x.decision.Groups[0].Checks
