@@ -67,7 +67,12 @@ func KrippendorffAlpha(units [][]float64, opt AlphaOptions) (AlphaResult, error)
 			r.Dropped++
 			continue
 		}
+		labels = slices.Clone(labels)
+		slices.Sort(labels)
 		used = append(used, labels)
+	}
+	slices.SortFunc(used, slices.Compare) // the order of units must not matter
+	for _, labels := range used {
 		values = append(values, labels...)
 	}
 	r.Units, r.Labels = len(used), len(values)

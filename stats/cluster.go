@@ -92,8 +92,8 @@ func VarianceSplit(o []Outcome, limit float64) (VarianceResult, error) {
 	}
 	n, k := float64(r.Runs), float64(r.Scenarios)
 	grand, sizes2 := 0.0, 0.0
-	for _, x := range o {
-		grand += x.Value / n
+	for _, i := range inOrder(groups) {
+		grand += o[i].Value / n
 	}
 	between, within := 0.0, 0.0 // sums of squares
 	var v []float64

@@ -1,6 +1,7 @@
 package stats
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -188,6 +189,7 @@ func MeanRatio(a, b []float64, opt BootstrapOptions) (RatioResult, error) {
 			return none(fmt.Sprintf("side %c passed nothing in too many scenarios", 'A'+side))
 		}
 	}
+	a, b = sortedPairs(a, b)
 	r := RatioResult{Ratio: mean(a) / mean(b), Defined: true}
 	if n == 1 {
 		r.Interval = undefined(level, "ratio of means", "one scenario has no interval")
@@ -211,4 +213,17 @@ func MeanRatio(a, b []float64, opt BootstrapOptions) (RatioResult, error) {
 		r.Interval.Method = "ratio of means, " + r.Interval.Method
 	}
 	return r, nil
+}
+
+// sortedPairs sorts pairs by a, then b: the order of scenarios must not matter.
+func sortedPairs(a, b []float64) (x, y []float64) {
+	order := make([]int, len(a))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(i, j int) int { return cmp.Or(cmp.Compare(a[i], a[j]), cmp.Compare(b[i], b[j])) })
+	for _, i := range order {
+		x, y = append(x, a[i]), append(y, b[i])
+	}
+	return x, y
 }

@@ -130,20 +130,20 @@ func GaffkeBound(x []float64, top, level float64) (float64, error) {
 
 // gaffkeQuantile bisects the distribution function of the weighted sum.
 func gaffkeQuantile(x []float64, top, level float64) float64 {
-	const maxKnots = 2000
+	const maxKnots = 500
 	knots := append(slices.Clone(x), top)
 	slices.Sort(knots)
-	lo, hi := knots[0], knots[len(knots)-1]
-	if len(knots) > maxKnots {
-		return gaffkeNormal(knots, level)
+	cdf := func(t float64) float64 { return simplexMeanByInversion(knots, t) }
+	if len(knots) <= maxKnots {
+		cdf = newSimplexMean(knots).cdf
 	}
-	s := newSimplexMean(knots)
+	lo, hi := knots[0], knots[len(knots)-1]
 	for range 60 {
 		mid := lo + (hi-lo)/2
-		if mid <= lo || mid >= hi {
+		if hi-lo <= 1e-13*top {
 			break
 		}
-		if s.cdf(mid) >= level {
+		if cdf(mid) >= level {
 			hi = mid
 		} else {
 			lo = mid
@@ -152,16 +152,50 @@ func gaffkeQuantile(x []float64, top, level float64) float64 {
 	return hi
 }
 
-// gaffkeNormal is the quantile for very many knots, where the weighted sum is
-// normal: mean of the knots, variance sum (x-m)^2 / (k(k+1)).
-func gaffkeNormal(knots []float64, level float64) float64 {
-	k := float64(len(knots))
-	m := mean(knots)
-	s2 := 0.0
-	for _, v := range knots {
-		s2 += (v - m) * (v - m)
+// simplexMeanByInversion is the distribution function of a [simplexMean] of many
+// ascending knots. P(sum D_i x_i <= t) = P(sum E_i (x_i - t) <= 0) for
+// exponential E_i, by inversion of the characteristic function (Imhof 1961).
+func simplexMeanByInversion(knots []float64, t float64) float64 {
+	var w, count []float64 // distinct x_i - t
+	for i, v := range knots {
+		if i > 0 && v == knots[i-1] {
+			count[len(count)-1]++
+			continue
+		}
+		w, count = append(w, v-t), append(count, 1)
 	}
-	return math.Min(m+normalQuantile(level)*math.Sqrt(s2/(k*(k+1))), knots[len(knots)-1])
+	decay := func(u float64) float64 {
+		s := 0.0
+		for j, v := range w {
+			s += count[j] / 2 * math.Log1p(v*v*u*u)
+		}
+		return s
+	}
+	speed, squares := 0.0, 0.0 // bound of the phase per u
+	for j, v := range w {
+		speed += count[j] * math.Abs(v)
+		squares += count[j] * v * v
+	}
+	if squares == 0 {
+		return 1
+	}
+	const negligible, maxPanels = 36, 1 << 17
+	end := 1 / math.Sqrt(squares)
+	for decay(end) < negligible && end*speed < maxPanels {
+		end *= 1.5
+	}
+	f := func(x float64) float64 {
+		u := x / speed
+		if u == 0 {
+			return 0
+		}
+		phase := 0.0
+		for j, v := range w {
+			phase += count[j] * math.Atan(v*u)
+		}
+		return math.Sin(phase) / x * math.Exp(-decay(u))
+	}
+	return math.Min(math.Max(0.5-integral(f, 0, end*speed)/math.Pi, 0), 1)
 }
 
 // A simplexMean is the mean of fixed knots with weights uniform on the simplex.

@@ -136,18 +136,28 @@ func TestGaffkeSmall(t *testing.T) {
 	}
 }
 
-// TestGaffkeLarge: the normal form that takes over for many values continues
-// the exact one.
+// TestGaffkeLarge: the inversion that takes over for many values agrees with the
+// B-splines, for many, few and no gaps.
 func TestGaffkeLarge(t *testing.T) {
 	rng := rand.New(rand.NewPCG(4, 4))
-	x := make([]float64, 1990)
-	for i := range x {
-		x[i] = float64(rng.IntN(40))
+	for _, share := range []float64{1, 0.01, 0} {
+		knots := []float64{101}
+		for range 550 {
+			v := 0.0
+			if rng.Float64() < share {
+				v = float64(rng.IntN(40))
+			}
+			knots = append(knots, v)
+		}
+		slices.Sort(knots)
+		s := newSimplexMean(knots)
+		for _, at := range []float64{0.4, 0.9, 1, 1.1, 1.5, 3} {
+			x := at * mean(knots)
+			nearAbs(t, fmt.Sprint("share ", share, " at ", at), simplexMeanByInversion(knots, x), s.cdf(x), 1e-9)
+		}
 	}
-	exact := gaffkeQuantile(x, 101, 0.95)
-	knots := append([]float64{101}, x...)
-	knots[0], knots[len(knots)-1] = knots[len(knots)-1], 101
-	near(t, "normal form", gaffkeNormal(knots, 0.95), exact, 1e-3)
+	// All zero: the exact value is known for any n.
+	nearAbs(t, "3000 zeros", gaffkeQuantile(make([]float64, 3000), 101, 0.95), 101*(1-math.Pow(0.05, 1./3000)), 1e-7)
 }
 
 // TestPlateauFalse: where 6 % of the scenarios gain 91 turns (5.46 on average)

@@ -1,9 +1,11 @@
 package stats
 
 import (
+	"encoding/json"
 	"flag"
 	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
 	"testing"
 )
@@ -356,4 +358,60 @@ func randomOutcomes(rng *rand.Rand) []Outcome {
 		}
 	}
 	return o
+}
+
+// TestSameBytes: property 11, neither the number of processors nor the order of
+// records changes a byte of any result.
+func TestSameBytes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(11, 11))
+	a, b := randomOutcomes(rng), randomOutcomes(rng)
+	a[0].Status = Stopped
+	var list []Run
+	for i := range 12 {
+		x := Run{Scenario: string(rune('a' + i))}
+		for range rng.IntN(20) {
+			x.Attempts = append(x.Attempts, 1+rng.IntN(3))
+		}
+		list = append(list, x)
+	}
+	units := [][]float64{{1, 2}, {2, 2, 3}, {1, 1}, {3, 3}, {2, 1}}
+	x, y := []float64{3, 1, 4, 1, 5, 9, 2, 6}, []float64{2, 7, 1, 8, 2, 8, 1, 8}
+	write := func() string {
+		var out []any
+		add := func(v any, err error) {
+			t.Helper()
+			if err != nil {
+				t.Fatal(err)
+			}
+			out = append(out, v)
+		}
+		add(ComparePair(a, b, ComparePairOptions{Cap: 12, Force: true}))
+		add(MeanTurns(a, MeanOptions{Cap: 12}))
+		add(Retry(list, RetryOptions{R: 2, Cap: 30, Resamples: 199}))
+		add(KrippendorffAlpha(units, AlphaOptions{Scale: Ordinal, Resamples: 199}))
+		add(MeanRatio(x, y, BootstrapOptions{Resamples: 199}))
+		add(BootstrapStatistic(x, "iqm", InterquartileMean, BootstrapOptions{Resamples: 199}))
+		r, err := ResampleScenarios([]Configuration{{"a", a}, {"b", b}}, ResampleOptions{Cap: 12, Resamples: 199, TwoStage: true})
+		add(r, err)
+		add(r.Ranks(0))
+		raw, err := json.Marshal(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(raw)
+	}
+	want := write()
+	old := runtime.GOMAXPROCS(1)
+	one := write()
+	runtime.GOMAXPROCS(old)
+	if one != want {
+		t.Error("one processor gives other bytes")
+	}
+	rng.Shuffle(len(a), func(i, j int) { a[i], a[j] = a[j], a[i] })
+	rng.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
+	rng.Shuffle(len(units), func(i, j int) { units[i], units[j] = units[j], units[i] })
+	rng.Shuffle(len(x), func(i, j int) { x[i], x[j], y[i], y[j] = x[j], x[i], y[j], y[i] })
+	if write() != want {
+		t.Error("another order of records gives other bytes")
+	}
 }

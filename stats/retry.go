@@ -133,7 +133,7 @@ func Retry(runs []Run, opt RetryOptions) (RetryCurve, error) {
 			c.Points[r].Share = c.Points[r].Mean / full
 		}
 	}
-	c.costs(runs)
+	c.costs(runs, groups)
 	c.band(outcomes, groups, opt)
 	c.yields(runs, groups, opt)
 	c.plateau(outcomes, groups, opt)
@@ -194,7 +194,7 @@ func (c *RetryCurve) band(outcomes [][]Outcome, groups []group, opt RetryOptions
 		}
 		return
 	}
-	weights := scenarioWeights(n, resamples(opt.Resamples), stream(opt.Seed, "retry-band", values(outcomes...)...))
+	weights := scenarioWeights(n, resamples(opt.Resamples), stream(opt.Seed, "retry-band", values(groups, outcomes)...))
 	deviation := make([][]float64, len(outcomes)) // per budget and resample
 	se := make([]float64, len(outcomes))
 	for r, o := range outcomes {
@@ -243,12 +243,15 @@ func (c *RetryCurve) band(outcomes [][]Outcome, groups []group, opt RetryOptions
 	}
 }
 
-// values returns the values of sets of outcomes, to seed a stream.
-func values(sets ...[]Outcome) [][]float64 {
+// values returns the values of sets of outcomes in the order of scenarios, to
+// seed a stream: the order of records must not matter.
+func values(groups []group, sets [][]Outcome) [][]float64 {
 	out := make([][]float64, len(sets))
 	for i, o := range sets {
-		for _, x := range o {
-			out[i] = append(out[i], x.Value)
+		for _, g := range groups {
+			for _, k := range g.index {
+				out[i] = append(out[i], o[k].Value)
+			}
 		}
 	}
 	return out

@@ -27,16 +27,27 @@ func checkCost(x Run, budget int) error {
 	return nil
 }
 
+// inOrder lists the members of groups; sums in this order do not depend on the
+// order of records.
+func inOrder(groups []group) []int32 {
+	var out []int32
+	for _, g := range groups {
+		out = append(out, g.index...)
+	}
+	return out
+}
+
 // costs adds what retries cost at each budget. It is not defined if a run has no
 // costs or no turn was rescued.
-func (c *RetryCurve) costs(runs []Run) {
+func (c *RetryCurve) costs(runs []Run, groups []group) {
 	known := true
 	for _, x := range runs {
 		known = known && x.Cost != nil
 	}
 	for r := range c.Points {
 		p := &c.Points[r]
-		for _, x := range runs {
+		for _, i := range inOrder(groups) {
+			x := runs[i]
 			passed := int(x.At(r).Value)
 			for _, used := range x.Attempts[:passed] {
 				if used > 1 {
