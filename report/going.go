@@ -265,6 +265,13 @@ func (g *going) paintLabels(s *sheet, left, sample vg.Length, y axis, names []st
 		}
 		labels[i].y = max(labels[i].y, least)
 	}
+	for i := range labels { // and none above the figure, where many curves end near the top
+		most := g.plotTop + room/2
+		if i > 0 {
+			most = labels[i-1].y - room
+		}
+		labels[i].y = min(labels[i].y, most)
+	}
 	for _, l := range labels {
 		s.line(left, l.y, left+sample, l.y, l.width, l.style.color, l.style.dash)
 		s.text(left+sample+4, l.y-2.6, flushLeft, th.textSize, th.text, l.text)

@@ -192,7 +192,7 @@ func (m *matrix) paintCell(s *sheet, i, k int, x0, y0, x1, y1 vg.Length, fit boo
 		s.text(cx, cy-2.5, centred, th.tickSize, ink, text)
 	}
 	if p.Decision == DecisionAhead || p.Decision == DecisionBehind {
-		s.frame(x0, y0, x1, y1, 1.2, th.text)
+		s.frame(x0, y0, x1, y1, 1.2, ink)
 	}
 }
 
