@@ -31,13 +31,15 @@ came. --serve starts the server of the attempt's snapshot, --script prints one c
 a shell script that needs sh, awk and curl and fails if the failure is there again.
 
 ID is EPISODE@TURN.ATTEMPT. EPISODE is an id as ls prints it, the beginning of one, or
-CONFIG/SCENARIO#REPEAT; turn and attempt count from 0. Without @TURN.ATTEMPT it is the
-last failed attempt of the episode.
+CONFIG/SCENARIO#REPEAT, of which parts may be left out at the front; turn and attempt
+count from 0. Without @TURN.ATTEMPT it is the last failed attempt of the episode.
 
-Every sequence is for a freshly started server: start --serve again before the next.`,
-		Example: "  " + e.Self + " reproduce runs/demo 3eed69eeb49b@3.0\n  " + e.Self + " reproduce runs/demo 3eed69eeb49b@3.0 --serve --port 8123\n  " +
-			e.Self + " reproduce runs/demo 3eed69eeb49b@3.0 --script | BASE=http://127.0.0.1:8123 sh",
-		Args: cobra.ExactArgs(2),
+Every sequence is for a freshly started server: start --serve again before the next.
+With the server in one terminal (--serve --port 8123), in another:
+
+  ` + e.Self + ` reproduce DIR ID --script | BASE=http://127.0.0.1:8123 sh`,
+		Example: "  " + e.Self + " reproduce runs/demo none/r0/s01#1\n  " + e.Self + " reproduce runs/demo none/r0/s01#1 --script >reproduce.sh",
+		Args:    cobra.ExactArgs(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.portGiven = cmd.Flags().Changed("port")
 			return reproduce(cmd.Context(), e, args[0], args[1], f)

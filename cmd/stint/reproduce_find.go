@@ -144,7 +144,7 @@ func findAttempt(e *env, d *logs.RunDir, id string) (*attempt, error) {
 	return nil, inputErrorf(list[0].otherAttempts(), "episode %s has no attempt %d in turn %d", ep, number, turn)
 }
 
-// findEpisode finds an episode by id, by the beginning of one, or by CONFIG/SCENARIO#REPEAT.
+// findEpisode finds an episode by id, by the beginning of one, by CONFIG/SCENARIO#REPEAT, or by the end of that.
 func findEpisode(e *env, d *logs.RunDir, name string) (string, error) {
 	ids, err := d.Episodes()
 	if err != nil {
@@ -162,7 +162,8 @@ func findEpisode(e *env, d *logs.RunDir, name string) (string, error) {
 			found = append(found, id)
 		case byName:
 			start, err := episodeStart(d.EpisodeDir(id))
-			if err == nil && name == fmt.Sprintf("%s/%s#%d", start.Config, start.Scenario.ID, start.Repeat) {
+			full := fmt.Sprintf("%s/%s#%d", start.Config, start.Scenario.ID, start.Repeat)
+			if err == nil && (full == name || strings.HasSuffix(full, "/"+name)) {
 				found = append(found, id)
 			}
 		}
@@ -173,7 +174,7 @@ func findEpisode(e *env, d *logs.RunDir, name string) (string, error) {
 	case 0:
 		return "", inputErrorf(hint, "there is no episode %s in %s", clean(name), clean(d.Root))
 	}
-	return "", inputErrorf("write more of it", "%s is the beginning of %d episodes: %s", clean(name), len(found), strings.Join(found[:min(len(found), 8)], ", "))
+	return "", inputErrorf("write more of it", "%s stands for %d episodes: %s", clean(name), len(found), strings.Join(found[:min(len(found), 8)], ", "))
 }
 
 // episodeStart reads the first record of an episode.
