@@ -26,7 +26,7 @@ with the server by clause, what the agent got over, and what was missing to deci
 ID is EPISODE@TURN.ATTEMPT. EPISODE is the id that ls prints, the beginning of one, or
 CONFIG/SCENARIO#REPEAT; without @TURN.ATTEMPT its last failed attempt. Without ID explain
 lists the failed attempts.`,
-		Example: "  " + e.Self + " explain runs/demo\n  " + e.Self + " explain runs/demo 3eed69eeb49b@3.0",
+		Example: "  " + e.Self + " explain runs/demo\n  " + e.Self + " explain runs/demo 'sim+simulated/none/r0/s01#1'",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := logs.OpenRunDir(args[0])
