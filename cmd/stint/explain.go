@@ -23,10 +23,10 @@ func newExplainCmd(e *env) *cobra.Command {
 way with its answer, the records and log lines it rests on (file and byte), what is wrong
 with the server by clause, what the agent got over, and what was missing to decide.
 
-ID is EPISODE@TURN.ATTEMPT. EPISODE is the id that ls prints, the beginning of one, or
+ID is EPISODE@TURN.ATTEMPT. EPISODE is the id that ls prints, the beginning of one, or the end of
 CONFIG/SCENARIO#REPEAT; without @TURN.ATTEMPT its last failed attempt. Without ID explain
 lists the failed attempts.`,
-		Example: "  " + e.Self + " explain runs/demo\n  " + e.Self + " explain runs/demo 'sim+simulated/none/r0/s01#1'",
+		Example: "  " + e.Self + " explain runs/demo\n  " + e.Self + " explain runs/demo none/r0/s01#1",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			d, err := logs.OpenRunDir(args[0])
