@@ -140,7 +140,7 @@ func TestPowerRepeats(t *testing.T) {
 		{0.965, 0.98, 1, 20, 3, 0.26}, {0.965, 0.98, 1, 60, 1, 0.47},
 	} {
 		m := PowerModel{SuccessA: c.a, SuccessB: c.b, ScenarioSD: 0.5, Interaction: c.interaction, Cap: 100}
-		r, err := PowerSim(m, StudyPlan{Scenarios: c.n, Repeats: c.repeats, Studies: 1000, Seed: 5})
+		r, err := PowerSim(m, StudyPlan{Scenarios: c.n, Repeats: c.repeats, Studies: 2500})
 		if err != nil {
 			t.Fatal(err)
 		}
