@@ -258,12 +258,12 @@ func (s *Sandbox) tryBubblewrap(ctx context.Context) error {
 // Kind is bubblewrap or none.
 func (s *Sandbox) Kind() string { return s.kind }
 
-// Fingerprint names the sandbox and the exact versions of its runtimes, for example
-// "bubblewrap-0.8.0 node-20.20.2 python3-3.11.7". Runtimes that cannot be probed are left out.
+// Fingerprint names the exact versions of the sandbox's program and of its runtimes, for example
+// "bwrap-0.8.0 node-20.20.2 python3-3.11.7". Runtimes that cannot be probed are left out.
 func (s *Sandbox) Fingerprint() string {
-	parts := []string{s.kind}
+	var parts []string
 	if s.kind == KindBubblewrap {
-		parts[0] += "-" + s.bwrap.version
+		parts = append(parts, "bwrap-"+s.bwrap.version)
 	}
 	found, _ := s.runtimes() // New has reported the error unless the sandbox is trusted
 	for _, r := range found {
