@@ -86,7 +86,8 @@ func (t *trail) match() {
 		case logs.EventRetry, logs.EventUsage, logs.EventModelRequest, logs.EventLeftOut:
 			continue
 		}
-		if e.Kind == logs.EventAgentExit && t.completion == completionClean {
+		// An end in order is described by the model's last words.
+		if inOrder := t.completion == completionClean || t.completion == completionEmpty; inOrder && (e.Kind == logs.EventAgentExit || e.Kind == logs.EventEnd) {
 			continue
 		}
 		for r := range t.book.Rules {
@@ -119,14 +120,14 @@ type lastCall struct {
 }
 
 // running returns the last tool call if it was running when the attempt ended: nothing came back from it, or what came
-// back says that it was ended at the attempt's limit.
+// back says that it was ended.
 func (t *trail) running() *lastCall {
 	answered, limited := map[string]*logs.EventRow{}, map[string]bool{}
 	for i := len(t.events) - 1; i >= 0; i-- {
 		e := &t.events[i]
 		id := deref(e.CallID)
 		switch {
-		case e.Kind == logs.EventNotice && e.Channel == logs.ChannelHarness && strings.HasPrefix(e.Text, "tool_end: ") && strings.Contains(e.Text, "limit=wall"):
+		case e.Kind == logs.EventNotice && e.Channel == logs.ChannelHarness && strings.HasPrefix(e.Text, "tool_end: by=") && !strings.HasPrefix(e.Text, "tool_end: by=self"):
 			limited[id] = true
 		case e.Kind == logs.EventToolResult:
 			answered[id] = e

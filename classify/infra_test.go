@@ -243,6 +243,16 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
+// TestEmptyIsNotTrusted: the words by which an end in order is described are the model's.
+func TestEmptyIsNotTrusted(t *testing.T) {
+	e := attemptEnded("empty", "self", "", ptr(0)).say("harness", logs.ChannelHarness, logs.EventEnd, "completion=empty detail=AgentStuckInLoopError")
+	e.say("system", logs.ChannelSystem, logs.EventAgentExit, "completion=empty detail=429 too many requests")
+	e.events[1].Via = logs.ViaJournal
+	if d := e.decide(t); deref(d.Verdict.Leaf) != LeafAgentExit {
+		t.Errorf("%+v", d.Verdict)
+	}
+}
+
 func TestUnknown(t *testing.T) {
 	t.Run("unconfirmed", func(t *testing.T) {
 		e := attemptEnded("clean", "self", "", ptr(0)).work()
