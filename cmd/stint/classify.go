@@ -66,7 +66,7 @@ func classifyRun(ctx context.Context, e *env, dir string, asJSON bool) error {
 		return err
 	}
 	if !d.Fresh() {
-		if _, _, err := logs.RelabelRun(d, logs.IngestOptions{OnEpisode: readProgress(e)}); err != nil {
+		if _, err := logs.RelabelRun(d, logs.IngestOptions{OnEpisode: readProgress(e)}); err != nil {
 			return fmt.Errorf("writing the tables to %s: %w", d.TablesDir(), err)
 		}
 	}
