@@ -113,8 +113,7 @@ func (b *eventBuilder) gatewayEvents(raw []byte) error {
 				e.Actor, e.Channel = "provider", ChannelProvider
 			}
 		case EventEnd:
-			if l.Completion == "clean" && l.Detail != "" {
-				// A clean end is described by the first words of the model's last message.
+			if orderly(l.Completion) && l.Detail != "" {
 				b.add(EventRow{Actor: "model", Channel: ChannelModel, Kind: EventNotice, Text: l.Detail})
 			}
 		case "":
@@ -254,7 +253,7 @@ func (l *gatewayLine) short() (kind, words string) {
 		return EventLeftOut, pairs("bytes", fmt.Sprint(l.Bytes))
 	case "end":
 		words = pairs("by", l.By, "limit", l.Limit, "completion", l.Completion, "void", l.Void)
-		if l.Completion != "clean" {
+		if !orderly(l.Completion) {
 			words = pairs("by", l.By, "limit", l.Limit, "completion", l.Completion, "void", l.Void, "detail", l.Detail)
 		}
 		return EventEnd, words

@@ -21,8 +21,8 @@ func (b *eventBuilder) lifecycle(l *journalLine) {
 		v, err = Decode[AgentExit](l.Record)
 		e.Actor, e.Channel, e.Kind, e.ExitCode, e.DurationS = "system", ChannelSystem, EventAgentExit, v.Exit, &v.AgentS
 		detail := v.Detail
-		if v.Completion == "clean" {
-			detail = "" // the first words of the agent's last message
+		if orderly(v.Completion) {
+			detail = ""
 		}
 		e.Text = pairs("by", v.By, "limit", v.Limit, "signal", v.Signal, "completion", v.Completion, "tool_calls", fmt.Sprint(v.ToolCalls), "detail", detail)
 	case TypeBuild:
@@ -91,3 +91,7 @@ func (b *eventBuilder) agentLog(sha, kind string) {
 	b.place(b.blobFile(sha), 0, content)
 	b.add(EventRow{Actor: "agent", Channel: ChannelServer, Kind: kind, Text: string(content)})
 }
+
+// orderly reports whether an agent ended of its own accord. The detail of such an end is the first words of the
+// model's last message, so it is no word of the harness and stands on no trusted channel.
+func orderly(completion string) bool { return completion == "clean" || completion == "empty" }

@@ -31,17 +31,15 @@ type Comparison struct {
 	Warnings  []Warning      `json:"warnings"`
 	Paragraph string         `json:"paragraph"`
 
-	scenarios  span           // scenarios per configuration
-	runs       span           // runs per configuration and scenario
-	stopped    map[string]int // runs not finished yet, by configuration
-	common     string         // the part of the names that all configurations share
-	short      map[string]string
-	episodes   bool
-	zero       stats.ZeroMethod
-	verdicts   bool // failed runs have causes
-	intervals  bool // intervals only, no pair was tested
-	firstWords []string
-	notes      []Warning // about the whole set
+	scenarios span   // scenarios per configuration
+	runs      span   // runs per configuration and scenario
+	common    string // the part of the names that all configurations share
+	short     map[string]string
+	episodes  bool
+	zero      stats.ZeroMethod
+	verdicts  bool      // failed runs have causes
+	intervals bool      // intervals only, no pair was tested
+	notes     []Warning // about the whole set
 }
 
 // A span is a range of counts.

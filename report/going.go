@@ -39,7 +39,6 @@ type curve struct {
 	config string
 	km     stats.Survival
 	last   float64 // where the curve ends
-	band   bool
 }
 
 type going struct {

@@ -1,3 +1,5 @@
+//lint:file-ignore ST1005 the names of people begin with a capital
+
 package stats
 
 import (
