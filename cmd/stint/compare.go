@@ -29,6 +29,7 @@ type compareFlags struct {
 	md         bool
 	latex      bool
 	failIf     string
+	at         int
 	columns    logs.OutcomeColumns
 	set        func(name string) bool // whether a flag was given; nil: none was
 }
@@ -68,6 +69,7 @@ not named are guessed, and the guesses printed. The pairs are those of --by and 
 	fl.BoolVar(&f.md, "md", false, "Markdown")
 	fl.BoolVar(&f.latex, "latex", false, "LaTeX (booktabs), to be included in a paper")
 	fl.StringVar(&f.failIf, "fail-if", "", "exit 3 if A is significantly below B (`'A<B'`)")
+	fl.IntVar(&f.at, "at", 0, "read configurations with more retries off at this `budget` (…/r10@2)")
 	fl.BoolVar(&f.force, "force", false, "test pairs although more than 20 % of the scenarios have no partner")
 	columnFlags(cmd, &f.columns)
 	return cmd
@@ -104,6 +106,9 @@ func (f *compareFlags) check() error {
 	if f.failIf != "" && !strings.Contains(f.failIf, "<") {
 		return inputErrorf("--fail-if 'A<B' fails if A is significantly below B", "--fail-if %s is not of the form A<B", clean(f.failIf))
 	}
+	if f.given("at") && f.at < 0 {
+		return inputErrorf("--at 2", "--at %d is no number of retries", f.at)
+	}
 	if f.given("alpha") && !(f.alpha > 0 && f.alpha < 1) {
 		return inputErrorf("--alpha 0.05", "--alpha %v is not between 0 and 1", f.alpha)
 	}
@@ -121,6 +126,14 @@ func compare(ctx context.Context, e *env, sources []string, f compareFlags) erro
 	}
 	if src.tables == nil && !src.options.Episodes {
 		mentionCap(e, src.set)
+	}
+	if f.given("at") {
+		if err := src.readAt(f.at); err != nil {
+			return err
+		}
+	}
+	if err := checkNested(src.set); err != nil {
+		return err
 	}
 	c, err := report.Compare(src.set, src.options)
 	if err != nil {

@@ -1,0 +1,106 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/stint-bench/stint/logs"
+	"github.com/stint-bench/stint/stats"
+)
+
+// readAt replaces every configuration with more than budget retries by what the same runs would have reached with
+// budget: a derived configuration …/r10@2, to be compared with others, never with the runs it was read off. What was
+// declared names the original, so families go along under the new name and are no longer the declared ones.
+func (s *comparedSource) readAt(budget int) error {
+	if s.set.ValueName != "turns_passed" || s.set.Cap < 1 {
+		return inputErrorf("leave --at out, or name a run directory", "--at %d: only turns passed of a run directory can be read off at another budget", budget)
+	}
+	renamed := map[string]string{}
+	for i := range s.set.Rows {
+		row := &s.set.Rows[i]
+		retries, err := strconv.Atoi(row.Factors["retries"])
+		if err != nil || retries <= budget {
+			continue
+		}
+		if row.Value == nil || len(row.Attempts) != int(*row.Value) {
+			return inputErrorf("ingest the run directory again", "--at %d: the attempts of %s on %s are not known", budget, clean(row.Config), clean(row.Scenario))
+		}
+		at := stats.Run{Scenario: row.Scenario, Replicate: row.Repeat, Attempts: row.Attempts, Status: outcomeOf(row).Status}.At(budget)
+		if _, ok := renamed[row.Config]; !ok {
+			renamed[row.Config] = fmt.Sprintf("%s@%d", row.Config, budget)
+		}
+		deriveRow(row, renamed[row.Config], budget, at)
+	}
+	if len(renamed) == 0 {
+		return inputErrorf("leave --at out", "--at %d: no configuration has a larger retry budget", budget)
+	}
+	s.rename(renamed, fmt.Sprintf("--at %d", budget))
+	return nil
+}
+
+// deriveRow turns a run into the one it would have been. Its cause and its cost are those of another end.
+func deriveRow(row *logs.Outcome, name string, budget int, at stats.Outcome) {
+	factors := make(map[string]string, len(row.Factors))
+	for k, v := range row.Factors {
+		factors[k] = v
+	}
+	factors["retries"] += "@" + strconv.Itoa(budget)
+	if at.Value != *row.Value {
+		row.EndL1, row.EndLeaf, row.EndReason = "", "", "failed"
+	}
+	row.Config, row.Factors, row.Value, row.Status, row.USD = name, factors, &at.Value, at.Status.String(), nil
+	if int(at.Value) < len(row.Attempts) {
+		row.Attempts = row.Attempts[:int(at.Value)]
+	}
+}
+
+// rename gives configurations other names wherever they are named.
+func (s *comparedSource) rename(names map[string]string, departure string) {
+	for i, c := range s.set.Configs {
+		if n, ok := names[c]; ok {
+			s.set.Configs[i] = n
+		}
+	}
+	if n, ok := names[s.options.Baseline]; ok {
+		s.options.Baseline = n
+	}
+	for i := range s.options.Families {
+		fam := &s.options.Families[i]
+		fam.Pairs = slices.Clone(fam.Pairs)
+		for k, pair := range fam.Pairs {
+			for side, c := range pair {
+				if n, ok := names[c]; ok {
+					fam.Pairs[k][side] = n
+				}
+			}
+		}
+		fam.Departure = strings.Join(slices.DeleteFunc([]string{fam.Departure, departure}, func(d string) bool { return d == "" }), ", ")
+	}
+}
+
+// checkNested refuses a set that holds a configuration beside what was read off its own runs: a run never gets worse
+// with a larger budget, so their difference has no null distribution.
+func checkNested(set *logs.OutcomeSet) error {
+	for _, name := range set.Configs {
+		stem, _, derived := cutLast(name, "@")
+		if derived && slices.Contains(set.Configs, stem) {
+			nested := stats.CheckNested(clean(name)+" and "+clean(stem), []string{stem}, []string{stem})
+			var err *stats.NestedError
+			if errors.As(nested, &err) {
+				return inputErrorf(fmt.Sprintf("leave one of them out: --filter '-config:%s'; stint curve shows the gain with its interval", name), "%w", err)
+			}
+		}
+	}
+	return nil
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	i := strings.LastIndex(s, sep)
+	if i < 0 {
+		return s, "", false
+	}
+	return s[:i], s[i+len(sep):], true
+}
