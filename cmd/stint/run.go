@@ -93,6 +93,9 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 			return nil, err
 		}
 		plan.CheckKeys(s, e.Getenv)
+		if err := plan.ComputePower(); err != nil {
+			return nil, err
+		}
 		plan.Print(e.Stdout)
 		e.next("%s", f.again)
 		return nil, nil

@@ -55,8 +55,52 @@ type FamilyPlan struct {
 	// MinP is the smallest two-sided p of one exact signed-rank test of N differences, Least the same after
 	// Holm's correction, when all members of the family reach it.
 	MinP, Least float64
-	Cannot      bool // Least > Alpha: nothing can be significant
-	NeedNonZero int  // scenarios with a difference that every pair needs
+	Cannot      bool         // Least > Alpha: nothing can be significant
+	NeedNonZero int          // scenarios with a difference that every pair needs
+	Finds       []Detectable // see [Plan.ComputePower]
+}
+
+// Detectable is the mean that the better of two configurations must reach to be told from a baseline in 80 % of
+// repetitions of the study. Needed is nil if no difference is found that often.
+type Detectable struct {
+	Baseline float64 // mean turns
+	Needed   *float64
+}
+
+// Assumptions of ComputePower: the spread of scenarios in logits of a turn's success, and simulated studies per value.
+const (
+	planSpread  = 0.5
+	planStudies = 1000
+)
+
+// ComputePower fills in, for every family that can find anything, which difference in turns it would find, for a
+// baseline that passes a twentieth, a quarter and half of the turns. It simulates studies and takes seconds.
+func (p *Plan) ComputePower() error {
+	turns := p.Changes + 1
+	for i := range p.Families {
+		f := &p.Families[i]
+		if f.Cannot || f.Outcome != "turns_passed" {
+			continue
+		}
+		for _, share := range []float64{0.05, 0.25, 0.5} {
+			mean := max(share*float64(turns), 0.5)
+			success, err := stats.SuccessForMean(mean, planSpread, turns)
+			if err != nil {
+				continue // so few turns that no such mean exists
+			}
+			r, err := stats.MDE(stats.PowerModel{SuccessA: success, ScenarioSD: planSpread, Cap: turns},
+				stats.StudyPlan{Scenarios: f.N, Repeats: p.Repeats, Tests: len(f.Pairs), Alpha: f.Alpha, Studies: planStudies}, 0)
+			if err != nil {
+				return fmt.Errorf("power of the family %q: %w", f.Name, err)
+			}
+			d := Detectable{Baseline: mean}
+			if r.Defined {
+				d.Needed = &r.Mean
+			}
+			f.Finds = append(f.Finds, d)
+		}
+	}
+	return nil
 }
 
 // Plan computes order, costs and attainability. It runs nothing and reads nothing.

@@ -76,6 +76,13 @@ func (f FamilyPlan) print(b *bytes.Buffer) {
 	if !f.Cannot {
 		fmt.Fprintf(b, "  a pair needs at least %s with a difference, of %d, to be significant\n", number(f.NeedNonZero, "scenario"), f.N)
 	}
+	for _, d := range f.Finds {
+		if d.Needed == nil {
+			fmt.Fprintf(b, "  beside a mean of %.1f turns: no better one is found in 80 %% of repetitions\n", d.Baseline)
+			continue
+		}
+		fmt.Fprintf(b, "  beside a mean of %.1f turns: a better one is found in 80 %% of repetitions from %.1f turns on\n", d.Baseline, *d.Needed)
+	}
 }
 
 func ptr(v float64) *float64 { return &v }
