@@ -23,7 +23,7 @@ import (
 const builderStudy = `version: 1
 name: builders
 seed: 11
-scenarios: {count: 2, changes: 5}
+scenarios: {count: 2, changes: 3}
 configs:
   - {model: [perfect, faulty], harness: builtin, feedback: none, retries: 0}
 models:
@@ -146,7 +146,7 @@ func TestScriptedBuilders(t *testing.T) {
 			}
 			dir := t.TempDir()
 			run := filepath.Join(dir, "run")
-			const failAt = 3
+			const failAt = 2
 			url := func(b *builder) string {
 				b.run, b.server = run, string(server)
 				srv := httptest.NewServer(&harness.ModelSim{Script: b.script})

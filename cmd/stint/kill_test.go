@@ -20,7 +20,7 @@ import (
 const smallStudy = `version: 1
 name: small
 seed: 5
-scenarios: {count: 2, changes: 4}
+scenarios: {count: 1, changes: 4}
 configs:
   - {model: sim, harness: simulated, feedback: none, retries: 0}
   - {model: sim, harness: simulated, feedback: detailed, retries: 2}

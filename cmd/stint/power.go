@@ -30,7 +30,7 @@ preset of the simulated agent, or the configurations of a pilot run (--from DIR)
 Runs are simulated: every turn passes with a probability that differs between scenarios
 (--sd, in logits), a run ends at its first failed turn. --interaction is the part of that
 spread that concerns one configuration only; with it, repeats do not replace scenarios.`,
-		Example: "  " + e.Self + " power --mean 28.4 --pairs 28\n  " + e.Self + " power --from runs/demo --scenarios 40 --repeats 3",
+		Example: "  " + e.Self + " power --mean 28.4 --pairs 28\n  " + e.Self + " power --from runs/demo --scenarios 10",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.set = cmd.Flags().Changed
