@@ -48,16 +48,8 @@ func CausesFigure(c *Comparison) (fig Figure, ok bool, err error) {
 	}
 	th := lightTheme()
 	p := causePlot{c: c, th: th, panels: panels}
-	fig = Figure{Name: "causes", Title: "What ended the runs"}
-	h := p.layout()
-	if fig.SVG, fig.PNG, err = picture(fig.Title, th, th.page, h, p.paint); err != nil {
-		return Figure{}, false, err
-	}
-	if fig.CSV, err = p.csv(); err != nil {
-		return Figure{}, false, err
-	}
-	fig.Caption, fig.Sentence = p.caption(), p.sentence()
-	return fig, true, nil
+	fig, err = drawFigure(Figure{Name: "causes", Title: "What ended the runs"}, th, p.layout(), &p)
+	return fig, err == nil, err
 }
 
 // causePanels estimates all configurations.

@@ -74,16 +74,8 @@ func RetryCurves(c *Comparison) (fig Figure, ok bool, err error) {
 	}
 	th := lightTheme()
 	p := retryPlot{c: c, th: th, curves: curves}
-	fig = Figure{Name: "retry-curve", Title: "What a retry buys"}
-	h := p.layout()
-	if fig.SVG, fig.PNG, err = picture(fig.Title, th, th.page, h, p.paint); err != nil {
-		return Figure{}, false, err
-	}
-	if fig.CSV, err = p.csv(); err != nil {
-		return Figure{}, false, err
-	}
-	fig.Caption, fig.Sentence = p.caption(), p.sentence()
-	return fig, true, nil
+	fig, err = drawFigure(Figure{Name: "retry-curve", Title: "What a retry buys"}, th, p.layout(), &p)
+	return fig, err == nil, err
 }
 
 type retryPlot struct {

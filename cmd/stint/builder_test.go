@@ -132,9 +132,7 @@ func arguments(pairs ...string) string {
 // TestScriptedBuilders lets a perfect and a faulty builder play through the built-in agent's loop, the sandbox
 // and the grader: to a full pass, and to the turn that was forgotten.
 func TestScriptedBuilders(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("needs python3 for the service that the scripted model builds")
-	}
+	requireProgram(t, "python3", "for the service that the scripted model builds")
 	server, err := os.ReadFile(filepath.Join("testdata", "builder", "server.py"))
 	if err != nil {
 		t.Fatal(err)
@@ -213,11 +211,17 @@ func checkBuilders(t *testing.T, run, kind string, failAt int) {
 // requireBubblewrap skips without bubblewrap; under CI, which installs it, that is a failure.
 func requireBubblewrap(t *testing.T) {
 	t.Helper()
-	if _, err := exec.LookPath("bwrap"); err == nil {
+	requireProgram(t, "bwrap", "(apt-get install bubblewrap)")
+}
+
+// requireProgram skips without a program; under CI, which sets STINT_REQUIRE and has it, that is a failure.
+func requireProgram(t *testing.T, name, why string) {
+	t.Helper()
+	if _, err := exec.LookPath(name); err == nil {
 		return
 	}
 	if os.Getenv("STINT_REQUIRE") != "" {
-		t.Fatal("bwrap is not installed: CI installs it")
+		t.Fatalf("%s is not installed, and CI must have it", name)
 	}
-	t.Skip("needs bubblewrap (apt-get install bubblewrap)")
+	t.Skipf("needs %s %s", name, why)
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,9 +15,7 @@ import (
 // TestReproduceAgentsCode serves what a scripted model built, in the sandbox it was built in, and finds the failure again;
 // where that sandbox is not to be had the code is not started.
 func TestReproduceAgentsCode(t *testing.T) {
-	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("needs python3 for the service that the scripted model builds")
-	}
+	requireProgram(t, "python3", "for the service that the scripted model builds")
 	requireBubblewrap(t)
 	server, err := os.ReadFile(filepath.Join("testdata", "builder", "server.py"))
 	if err != nil {

@@ -537,47 +537,6 @@ func TestNoPortsLeft(t *testing.T) {
 	}
 }
 
-// BenchmarkRunNoKeepAlive plays a whole suite against the reference behind a listener, one connection per request.
-func BenchmarkRunNoKeepAlive(b *testing.B) {
-	sc := scenarioOf(b, 2, 12)
-	s := suiteOf(b, sc, 12)
-	opt := RunOptions{Start: reference(sc.Steps[12].Schema), Client: func(bool) *http.Client { return newClient(false) }}
-	requests := 0
-	for b.Loop() {
-		r, err := Run(context.Background(), s, opt)
-		if err != nil || !*r.Passed || r.KeepAlive {
-			b.Fatalf("%+v, %v", r, err)
-		}
-		requests += r.Requests
-	}
-	b.ReportMetric(float64(requests)/b.Elapsed().Seconds(), "req/s")
-}
-
-// BenchmarkRun lets the probe decide on keep-alive.
-func BenchmarkRun(b *testing.B) {
-	sc := scenarioOf(b, 2, 12)
-	s := suiteOf(b, sc, 12)
-	requests := 0
-	for b.Loop() {
-		r, err := Run(context.Background(), s, RunOptions{Start: reference(sc.Steps[12].Schema)})
-		if err != nil || !*r.Passed {
-			b.Fatalf("%+v, %v", r, err)
-		}
-		requests += r.Requests
-	}
-	b.ReportMetric(float64(requests)/b.Elapsed().Seconds(), "req/s")
-}
-
-// BenchmarkGenerate makes the suite of turn 12.
-func BenchmarkGenerate(b *testing.B) {
-	sc := scenarioOf(b, 2, 12)
-	for b.Loop() {
-		if _, err := Generate(sc, 12); err != nil {
-			b.Fatal(err)
-		}
-	}
-}
-
 // A server whose every answer is large and costs six bytes a character in JSON does not make a result too large to
 // hand over.
 func TestResultStaysBounded(t *testing.T) {
