@@ -102,6 +102,7 @@ func (s *Schema) Clone() *Schema {
 		for j := range e.Fields {
 			e.Fields[j] = e.Fields[j].clone()
 		}
+		e.cloneParts()
 		c.Entities[i] = e
 	}
 	c.Analytics = make([]Analytics, len(s.Analytics))
@@ -119,6 +120,11 @@ func (f Field) clone() Field {
 	f.Min, f.Max = copyOf(f.Min), copyOf(f.Max)
 	f.MinLen, f.MaxLen = copyOf(f.MinLen), copyOf(f.MaxLen)
 	f.Values = append([]string(nil), f.Values...)
+	if f.Computed != nil {
+		c := *f.Computed
+		c.Inputs = append([]string(nil), c.Inputs...)
+		f.Computed = &c
+	}
 	return f
 }
 

@@ -11,7 +11,9 @@ const (
 	Boolean Type = "boolean"
 	Enum    Type = "enum"
 	Date    Type = "date" // YYYY-MM-DD
-	Ref     Type = "ref"  // the integer id of a row of Field.Target
+	// Datetime is RFC 3339 in UTC with whole seconds, written 2024-05-01T12:00:00Z; a client always supplies it.
+	Datetime Type = "datetime"
+	Ref      Type = "ref" // the integer id of a row of Field.Target
 )
 
 // OnDelete says what happens to rows that refer to a deleted row.
@@ -52,6 +54,15 @@ type Entity struct {
 	Plural    string  `json:"plural"` // path segment
 	Fields    []Field `json:"fields"`
 	NextField int     `json:"next_field"`
+
+	Groups  []Group     `json:"groups,omitempty"`
+	Orders  []Order     `json:"orders,omitempty"`
+	Machine *Machine    `json:"machine,omitempty"`
+	Actions []Action    `json:"actions,omitempty"`
+	List    ListOptions `json:"list,omitzero"`
+	// NextPart counts what belongs to an entity and is no field: groups, orders, transitions, actions and list
+	// options have the uids e1.p1, e1.p2, …
+	NextPart int `json:"next_part,omitempty"`
 }
 
 // Field is one attribute of an entity. Nil pointers mean that the rule does not exist.
@@ -71,7 +82,17 @@ type Field struct {
 	Values   []string `json:"values,omitempty"` // enum
 	Target   string   `json:"target,omitempty"` // ref: uid of the entity referred to
 	OnDelete OnDelete `json:"on_delete,omitempty"`
+
+	Pattern   string    `json:"pattern,omitempty"`   // string: see [Field.Allows]; "AAA-999" is three capitals, a hyphen, three digits
+	Immutable bool      `json:"immutable,omitempty"` // PUT and PATCH may repeat the stored value or leave it out, nothing else
+	State     bool      `json:"state,omitempty"`     // enum that Entity.Machine keeps; its key is ignored in requests
+	Computed  *Computed `json:"computed,omitempty"`  // derived when it is read; its key is ignored in requests
+	Nested    bool      `json:"nested,omitempty"`    // ref: GET /TARGETS/{id}/PLURAL lists the rows that refer to that row
 }
+
+// Managed reports whether the service alone decides the field's value, so that its key in a request is ignored
+// like an unknown one: computed fields and the state of a machine.
+func (f *Field) Managed() bool { return f.State || f.Computed != nil }
 
 // Value is a field value in canonical form: exactly one of its members is used, by the field's type.
 // Integer, decimal (hundredths), date (days) and ref use Int.
@@ -86,20 +107,23 @@ type Analytics struct {
 	UID     string `json:"uid"`
 	Name    string `json:"name"`
 	Entity  string `json:"entity"`            // uid
-	Kind    string `json:"kind"`              // count, sum
+	Kind    string `json:"kind"`              // count, sum, avg, min, max, group, top, window, parent; see parts.go
 	Measure string `json:"measure,omitempty"` // field uid of an integer or decimal field, for sum; nulls count as nothing, an empty sum is 0
 	Where   string `json:"where,omitempty"`   // field uid of an enum or boolean field that must equal Equals; "" = all rows
 	Equals  *Value `json:"equals,omitempty"`
+	Group   string `json:"group,omitempty"`  // group, top: field uid of an enum, boolean or ref field; parent: of the ref field
+	N       int    `json:"n,omitempty"`      // top: how many groups
+	Window  string `json:"window,omitempty"` // window: field uid of a date field
 }
 
 // Tombstone is a public name that must no longer work. Its absence is checked for the rest of the scenario, and the
 // name is never used again.
 type Tombstone struct {
 	UID    string `json:"uid"`            // t1, t2, …: subject of its clause
-	Kind   string `json:"kind"`           // field, the only kind so far
-	Entity string `json:"entity"`         // uid, for field
-	Name   string `json:"name"`           // the old public name
-	Field  string `json:"field"`          // uid of the field that had the name; it still exists if it was renamed
+	Kind   string `json:"kind"`           // one of the Gone constants
+	Entity string `json:"entity"`         // uid of the entity that it belongs or belonged to; "" for analytics
+	Name   string `json:"name"`           // the old public name: of a field; a plural; the last path segment of an action or nested list; of an analytics endpoint
+	Field  string `json:"field"`          // uid of what had the name; it still exists if it was renamed
 	Type   Type   `json:"type,omitempty"` // type the field had
 }
 
@@ -144,6 +168,21 @@ const (
 	KindOnDelete    Kind = "on_delete"    // ref field: cascade, restrict (409) or set-null
 	KindAnalytics   Kind = "analytics"    // analytics: value as defined
 	KindGone        Kind = "gone"         // tombstone: old field name ignored and not returned; old path 404
+	KindPattern     Kind = "pattern"      // field: another form → 400
+	KindImmutable   Kind = "immutable"    // field: another value in PUT or PATCH → 409
+	KindGroup       Kind = "unique_group" // group: the same pair again → 409
+	KindOrder       Kind = "order"        // order: low above high → 400
+	KindComputed    Kind = "computed"     // field: value as defined, the key in a request ignored
+	KindState       Kind = "state"        // state field: new rows have the initial state, the key in a request ignored
+	KindTransition  Kind = "transition"   // transition: POST …/{id}/NAME → 200, from another state 409
+	KindAction      Kind = "action"       // action: POST …/{id}/NAME → 200, its parameter as defined
+	KindGuard       Kind = "guard"        // transition or action: condition not met → 409
+	KindEffect      Kind = "effect"       // transition or action: what it changes besides the state
+	KindFilter      Kind = "filter"       // filter: GET ?NAME=… lists the rows that fit
+	KindSort        Kind = "sort"         // sort key: GET ?sort=NAME and ?sort=-NAME
+	KindDefaultSort Kind = "default_sort" // entity: order of the list without ?sort
+	KindPage        Kind = "page"         // entity: ?limit and ?offset
+	KindNested      Kind = "nested"       // ref field: GET /TARGETS/{id}/PLURAL
 	KindHealth      Kind = "health"       // api: GET /health → 200 (subject "api")
 	KindErrorFormat Kind = "error_format" // api: 400/404/409 bodies {"error":{"code","field"}} (subject "api")
 )
