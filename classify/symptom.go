@@ -36,7 +36,7 @@ type diff struct {
 }
 
 var (
-	requestForm = regexp.MustCompile(`^([A-Z]+) (/[^\s?]*)(?: (.*))?$`)
+	requestForm = regexp.MustCompile(`^([A-Z]+) (/[^\s?]*)(?:\?\S*)?(?: (.*))?$`)
 	statusForm  = regexp.MustCompile(`^(\d{3})(?:; (.*))?$`)
 	placeForm   = regexp.MustCompile(`^([^\s;=]+) (is missing|is not there|has \d+ rows|= .*|> .*)$`)
 	lastKey     = regexp.MustCompile(`([^.\[\]]+)(?:\[\d+\])*$`)

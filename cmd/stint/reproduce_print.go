@@ -293,7 +293,7 @@ func (s *sequence) step(w io.Writer, i int) error {
 		fmt.Fprintln(w, "# This one failed.")
 	}
 	if needs := sh.needed(); len(needs) > 0 {
-		fmt.Fprintf(w, "have%s || %s %s\n", words(needs), missing, shellQuote(sh.step.Method+" "+sh.step.Path))
+		fmt.Fprintf(w, "have%s || %s %s\n", words(needs), missing, shellQuote(sh.step.Method+" "+sh.step.Target()))
 	}
 	fmt.Fprintln(w, send)
 	if sh.into != "" { // taken before the bodies are compared: the expectation may name the id

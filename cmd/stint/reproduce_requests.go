@@ -238,7 +238,7 @@ func (s *shot) curl(status bool) (string, error) {
 		}
 		b.WriteString(" -H 'Content-Type: application/json' --data-binary " + s.word(body))
 	}
-	b.WriteString(` "$BASE"` + s.word(s.step.Path))
+	b.WriteString(` "$BASE"` + s.word(s.step.Target()))
 	if s.into != "" && !status {
 		return s.into + "=$(" + b.String() + " | rowid)", nil
 	}
@@ -250,7 +250,7 @@ func (s *shot) curl(status bool) (string, error) {
 
 // send writes a request for the functions of the script.
 func (s *shot) send() (string, error) {
-	line := "send " + s.step.Method + " " + s.word(s.step.Path)
+	line := "send " + s.step.Method + " " + s.word(s.step.Target())
 	if len(s.step.Body) == 0 {
 		return line, nil
 	}

@@ -50,6 +50,7 @@ type sent struct {
 	capture string
 	above   string
 	setup   bool
+	query   url.Values // of a GET
 	decimal string // key of a decimal in an answer that is no object of an entity
 	needs   []string
 }
@@ -88,7 +89,7 @@ func (d *draft) send(method, path string, b body, s sent) {
 	if d.err != nil {
 		return
 	}
-	st := Step{Method: method, Path: path, Status: s.status, Capture: s.capture, Above: s.above, Setup: s.setup, Needs: s.needs}
+	st := Step{Method: method, Path: path, Query: encodeQuery(s.query), Status: s.status, Capture: s.capture, Above: s.above, Setup: s.setup, Needs: s.needs}
 	if b != nil {
 		raw, err := marshal(b)
 		if err != nil {
@@ -126,6 +127,9 @@ func (d *draft) send(method, path string, b body, s sent) {
 	}
 	d.check.Steps = append(d.check.Steps, st)
 }
+
+// encodeQuery writes a query as [Step.Query] holds it.
+func encodeQuery(q url.Values) string { return strings.ReplaceAll(q.Encode(), "+", "%20") }
 
 // expect fills in what the answer must be.
 func (d *draft) expect(st *Step, s sent, tree any) {
@@ -239,11 +243,15 @@ func (d *draft) ask(st Step) (oracle.Response, error) {
 		ids[name] = r.id
 	}
 	path, missing := ids.fill(st.Path)
+	query, err := url.ParseQuery(st.Query)
+	if err != nil {
+		return oracle.Response{}, fmt.Errorf("query %q: %w", st.Query, err)
+	}
 	text, missing2 := ids.fill(string(st.Body))
 	if missing+missing2 != "" {
 		return oracle.Response{}, fmt.Errorf("no row %q", missing+missing2)
 	}
-	r := oracle.Request{Method: st.Method, Path: path, Query: url.Values{}}
+	r := oracle.Request{Method: st.Method, Path: path, Query: query}
 	if len(st.Body) > 0 {
 		r.Body = []byte(text)
 	}

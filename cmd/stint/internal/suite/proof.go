@@ -183,7 +183,12 @@ type interpTransport struct{ interp *oracle.Interp }
 func (interpTransport) close() {}
 
 func (t interpTransport) do(_ context.Context, method, path string, body []byte) (answer, error) {
-	got := t.interp.Handle(oracle.Request{Method: method, Path: path, Query: url.Values{}, Body: body})
+	path, encoded, _ := strings.Cut(path, "?")
+	query, err := url.ParseQuery(encoded)
+	if err != nil {
+		return answer{}, fmt.Errorf("query %q: %w", encoded, err)
+	}
+	got := t.interp.Handle(oracle.Request{Method: method, Path: path, Query: query, Body: body})
 	a := answer{Status: got.Status}
 	if got.Body != nil {
 		b, err := json.Marshal(got.Body)

@@ -62,7 +62,7 @@ type Failure struct {
 // Exchange is one request of a failing check and its answer.
 type Exchange struct {
 	Method   string `json:"method"`
-	Path     string `json:"path"`
+	Path     string `json:"path"` // with the query, if there is one
 	Body     string `json:"body,omitempty"`
 	Status   int    `json:"status"` // 0: no answer
 	Response string `json:"response,omitempty"`

@@ -69,6 +69,7 @@ type Check struct {
 type Step struct {
 	Method  string          `json:"m"`
 	Path    string          `json:"p"`
+	Query   string          `json:"q,omitempty"` // encoded, without "?": NAME=VALUE joined by "&"; a space is %20
 	Body    json.RawMessage `json:"b,omitempty"`
 	Status  int             `json:"s"`
 	Match   string          `json:"x,omitempty"` // "" when the body is not looked at, else Exact, Present or Subset
@@ -207,6 +208,8 @@ var (
 	methodForm = regexp.MustCompile(`^(GET|POST|PUT|PATCH|DELETE)$`)
 	// A path is fixed text and symbols: nothing that a URL parser could take for a host, query or fragment.
 	pathForm = regexp.MustCompile(`^(/([A-Za-z0-9_.~-]|\$\{[a-z0-9_]+\})+)+$`)
+	// A query is encoded as far as any URL parser could wish: every other byte is %XX, a space too.
+	queryForm = regexp.MustCompile(`^[a-z0-9_]+=([A-Za-z0-9_.~-]|%[0-9A-F]{2})*(&[a-z0-9_]+=([A-Za-z0-9_.~-]|%[0-9A-F]{2})*)*$`)
 )
 
 func validSteps(steps []Step) error {
@@ -216,6 +219,8 @@ func validSteps(steps []Step) error {
 			return fmt.Errorf("step %d: method %q", i+1, st.Method)
 		case !pathForm.MatchString(st.Path):
 			return fmt.Errorf("step %d: path %q", i+1, st.Path)
+		case st.Query != "" && !queryForm.MatchString(st.Query):
+			return fmt.Errorf("step %d: query %q", i+1, st.Query)
 		case st.Status < 100 || st.Status > 599:
 			return fmt.Errorf("step %d: status %d", i+1, st.Status)
 		}
@@ -233,6 +238,14 @@ func validSteps(steps []Step) error {
 		}
 	}
 	return nil
+}
+
+// Target is what follows the host in the request's URL: the path, and the query behind a "?" if there is one.
+func (st Step) Target() string {
+	if st.Query == "" {
+		return st.Path
+	}
+	return st.Path + "?" + st.Query
 }
 
 // missing names the first symbol that a step refers to but does not capture itself and that is not bound, or "".

@@ -93,7 +93,7 @@ type mismatch struct{ expected, actual string }
 // step sends one request and compares; a nil mismatch means that the answer is right.
 func (p *player) step(ctx context.Context, st Step, sy symbols, kept *[]Exchange) (*mismatch, Exchange, error) {
 	ex := Exchange{Method: st.Method}
-	ex.Path, _ = sy.fill(st.Path)
+	ex.Path, _ = sy.fill(st.Target())
 	ex.Body, _ = sy.fill(string(st.Body))
 	if st.missing(sy) != "" {
 		ex.Error = "not sent: a row that it needs was not made"
