@@ -32,6 +32,7 @@ import (
 
 	"github.com/stint-bench/stint/cmd/stint/internal/episode"
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
+	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
 )
 
 func main() {
@@ -81,6 +82,8 @@ func hidden(args []string, stdin io.Reader, stdout io.Writer) (code int, ok bool
 		return harness.ServeMain(args[1:], os.Getenv, stdout), true
 	case "__host":
 		return episode.HostMain(args[1:], stdin, stdout), true
+	case sandbox.InitVerb:
+		return sandbox.InitMain(args[1:]), true
 	case "__grade":
 		return episode.GradeMain(stdin, stdout), true
 	}

@@ -77,7 +77,8 @@ type bwrapFDs struct {
 	status, block int
 	ready, gate   int   // see insideGate; single digits, since plain shells know no others
 	etc           []int // one per etcFile
-	stint         int   // our own executable for the Grade role; 0 = none
+	stint         int   // our own executable, where it is the first process; 0 = none
+	report        int   // of the first process of a Work with a Forward; 0 = none
 }
 
 // bwrapArgs builds the command line. The order matters: later mounts lie on earlier ones, and the root is
@@ -91,7 +92,7 @@ func (s *Sandbox) bwrapArgs(c Command, fds bwrapFDs) ([]string, error) {
 	if s.bwrap.disableUserns {
 		a = append(a, "--disable-userns")
 	}
-	if c.Role == Grade {
+	if c.Role == Grade || c.Forward != nil {
 		a = append(a, "--as-pid-1")
 	}
 	a = append(a, "--ro-bind", "/usr", "/usr")
@@ -107,7 +108,7 @@ func (s *Sandbox) bwrapArgs(c Command, fds bwrapFDs) ([]string, error) {
 		a = append(a, "--file", strconv.Itoa(fd), "/etc/"+etcFiles[i].name)
 	}
 	a = append(a, "--ro-bind-try", "/etc/ld.so.cache", "/etc/ld.so.cache", "--ro-bind-try", "/etc/alternatives", "/etc/alternatives")
-	toolchain, err := s.toolchainArgs()
+	toolchain, err := s.toolchainArgs(c.Interpreter)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +121,9 @@ func (s *Sandbox) bwrapArgs(c Command, fds bwrapFDs) ([]string, error) {
 		a = append(a, "--bind", c.Home, insideHome)
 	} else {
 		a = append(a, s.tmpfs(insideHome, 0)...)
+	}
+	if c.Forward != nil {
+		a = append(a, "--ro-bind", filepath.Dir(c.Forward.Socket), insideGateway)
 	}
 	for _, b := range c.Binds {
 		flag := "--ro-bind"
@@ -135,6 +139,9 @@ func (s *Sandbox) bwrapArgs(c Command, fds bwrapFDs) ([]string, error) {
 		a = append(a, "--setenv", k, v)
 	}
 	argv := slices.Clone(c.Argv)
+	if f := c.Forward; f != nil {
+		argv = append([]string{insideStint, InitVerb, strconv.Itoa(f.Port), insideGateway + "/" + filepath.Base(f.Socket), strconv.Itoa(fds.report)}, argv...)
+	}
 	if argv[0] == s.opt.Stint || argv[0] == insideStint {
 		argv[0] = insideStint
 		if fds.stint != 0 {
@@ -177,10 +184,19 @@ func (s *Sandbox) tmpfs(dir string, size int64) []string {
 
 // toolchainArgs shows the runtimes and hides every third-party package. /usr/local is hidden unless a
 // runtime lives there, because it differs from host to host.
-func (s *Sandbox) toolchainArgs() ([]string, error) {
+// An interpreter that only the command itself needs is shown like a runtime, but no name on the PATH leads to it.
+func (s *Sandbox) toolchainArgs(interpreter string) ([]string, error) {
 	found, err := s.runtimes()
 	if err != nil {
 		return nil, err
+	}
+	named := found
+	if interpreter != "" {
+		extra, err := s.interpreter(interpreter)
+		if err != nil {
+			return nil, err
+		}
+		found = append(slices.Clone(found), extra)
 	}
 	local := slices.ContainsFunc(found, func(r runtimeFound) bool { return slices.Contains(r.binds, "/usr/local") })
 	var a []string
@@ -219,13 +235,25 @@ func (s *Sandbox) toolchainArgs() ([]string, error) {
 	}
 	a = append(a, s.hideStint(found, local)...)
 	a = append(a, "--dir", insideBin)
-	for _, r := range found {
+	for _, r := range named {
 		a = append(a, "--symlink", r.path, filepath.Join(insideBin, r.name))
 		if r.name == "python3" {
 			a = append(a, "--symlink", r.path, filepath.Join(insideBin, "python"))
 		}
 	}
 	return a, nil
+}
+
+// interpreter looks at a Python once.
+func (s *Sandbox) interpreter(path string) (runtimeFound, error) {
+	if r, ok := s.interpreters.Load(path); ok {
+		return r.(runtimeFound), nil
+	}
+	r, err := probePython(context.Background(), "", path)
+	if err == nil {
+		s.interpreters.Store(path, r)
+	}
+	return r, err
 }
 
 // hideStint puts nothing in the place of our own executable where it lies among the host's programs: it knows how every

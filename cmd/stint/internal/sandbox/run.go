@@ -13,6 +13,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Run runs one command and returns when every process of it is gone. The error is our own fault: a
@@ -69,7 +71,24 @@ type running struct {
 	oom            int64
 }
 
-type bwrapStatus struct{ exit *int }
+type bwrapStatus struct {
+	exit   *int
+	report *initReport // nil: there is none
+}
+
+// maxReport bounds what the first process may say.
+const maxReport = 1 << 20
+
+// readReport reads until the first process has gone.
+func readReport(f *os.File) *initReport {
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, maxReport))
+	var r initReport
+	if err != nil || json.Unmarshal(b, &r) != nil {
+		return nil
+	}
+	return &r
+}
 
 // pipes connects the output streams by pipes we own, so that the end of the process is not confused with the
 // end of its output, which a daemon may hold open.
@@ -146,6 +165,7 @@ func (r *running) closeReaders() {
 type talk struct {
 	list                         fdList // bwrap's ends and files
 	statusR, readyR              *os.File
+	reportR                      *os.File // nil without a Forward
 	statusW, readyW              *os.File
 	blockR, gateR, blockW, gateW *os.File
 }
@@ -167,7 +187,14 @@ func (r *running) newTalk() (t *talk, fds bwrapFDs, err error) {
 		}
 		fds.etc = append(fds.etc, fd)
 	}
-	if r.command.Role == Grade && !r.sandbox.opt.Trusted && !r.command.Own {
+	if f := r.command.Forward; f != nil {
+		var w *os.File
+		if t.reportR, w, err = os.Pipe(); err != nil {
+			return t, fds, fmt.Errorf("making a pipe: %w", err)
+		}
+		fds.report = t.list.add(w)
+	}
+	if (r.command.Role == Grade || r.command.Forward != nil) && !r.sandbox.opt.Trusted && !r.command.Own {
 		exe, err := os.Open(r.sandbox.opt.Stint)
 		if err != nil {
 			return t, fds, err
@@ -180,7 +207,7 @@ func (r *running) newTalk() (t *talk, fds bwrapFDs, err error) {
 // close closes everything but statusR, which the reader of the status closes.
 func (t *talk) close() {
 	t.list.close()
-	for _, f := range []*os.File{t.readyR, t.blockW, t.gateW, t.statusW, t.readyW, t.blockR, t.gateR} {
+	for _, f := range []*os.File{t.readyR, t.blockW, t.gateW, t.statusW, t.readyW, t.blockR, t.gateR, t.reportR} {
 		f.Close() // closing twice, or nil after a failure, does nothing
 	}
 }
@@ -215,9 +242,14 @@ func (r *running) startBubblewrap() error {
 	}
 	ch := make(chan bwrapStatus, 1)
 	r.status = ch
+	reportR := t.reportR
+	t.reportR = nil
 	go func() {
 		defer t.statusR.Close()
 		var st bwrapStatus
+		if reportR != nil {
+			st.report = readReport(reportR)
+		}
 		for lines.Scan() {
 			var v struct {
 				Exit *int `json:"exit-code"`
@@ -361,6 +393,9 @@ func (r *running) wait(ctx context.Context) (Exit, error) {
 	case limit := <-over:
 		exit.By, exit.Limit = "limit", limit
 	}
+	if done != nil && r.gentle(done) {
+		done = nil
+	}
 	if done != nil {
 		_ = r.cmd.Process.Kill() // under bubblewrap the namespace dies with bwrap
 		if s.kind == KindNone {
@@ -377,6 +412,26 @@ func (r *running) wait(ctx context.Context) (Exit, error) {
 	unregister(r.cmd.Process.Pid)
 	r.closeReaders()
 	return r.exit(exit)
+}
+
+// gentle asks the command to end, and reports whether it did within its grace.
+func (r *running) gentle(done <-chan error) bool {
+	if r.command.Grace <= 0 {
+		return false
+	}
+	to := -r.cmd.Process.Pid // its session
+	if r.child != 0 {
+		to = r.child // the first process of the namespace passes it on; bwrap itself would not
+	}
+	_ = unix.Kill(to, unix.SIGTERM) // ended meanwhile: nothing to do
+	t := time.NewTimer(r.command.Grace)
+	defer t.Stop()
+	select {
+	case <-done:
+		return true
+	case <-t.C:
+		return false
+	}
 }
 
 func (r *running) list() (string, []process) {
@@ -403,8 +458,14 @@ func (r *running) exit(e Exit) (Exit, error) {
 		return e, nil
 	}
 	st := <-r.status
+	if st.report != nil {
+		e.Left = st.report.Left
+	}
 	if e.By != "self" {
 		e.Code, e.Signal = nil, "SIGKILL"
+		if st.report != nil {
+			e.Code, e.Signal = st.report.Code, st.report.Signal
+		}
 		return e, nil
 	}
 	if st.exit == nil {
@@ -414,6 +475,18 @@ func (r *running) exit(e Exit) (Exit, error) {
 	e.Code, e.Signal = st.exit, ""
 	if *st.exit == 137 && oomKills() > r.oom {
 		e.By, e.Limit = "oom", "memory"
+	}
+	if r.command.Forward == nil {
+		return e, nil
+	}
+	switch {
+	case st.report == nil && e.By == "self":
+		return e, &SpawnError{What: r.command.Argv[0], Err: fmt.Errorf("the first process of the sandbox ended without a word (exit code %d): %s", *st.exit, r.stderr.Lines(1, 500))}
+	case st.report == nil:
+	case st.report.Failed != "":
+		return e, &SpawnError{What: r.command.Argv[0], Err: errors.New(st.report.Failed), Missing: true}
+	default:
+		e.Code, e.Signal = st.report.Code, st.report.Signal
 	}
 	return e, nil
 }

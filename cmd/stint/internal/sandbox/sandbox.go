@@ -89,6 +89,8 @@ type Sandbox struct {
 	bwrap    bwrapProgram
 	runtimes func() ([]runtimeFound, error) // resolved once
 	inherit  bool                           // the environment is that of this process
+
+	interpreters sync.Map // runtimeFound of Command.Interpreter, by path
 }
 
 // Inside is the sandbox this process already runs in, for stint in the Grade role: its commands are plain
@@ -127,6 +129,14 @@ type Command struct {
 	MaxOutput int64 // bytes kept of each stream, head and tail; 0 = 1 MiB
 	Timeout   time.Duration
 	Merge     bool // stdout and stderr interleaved in Stdout
+	// Forward is the one way out of the sandbox, of the Work role; nil = none. Under none it is ignored: the caller
+	// joins a port of the host with the socket by Relay.
+	Forward *Forward
+	// Interpreter is the host's Python that the command itself runs on, shown with its standard library but not on the
+	// PATH; "" = none.
+	Interpreter string
+	// Grace is how long a command that is to end may take after SIGTERM before it is killed; 0 = it is killed at once.
+	Grace time.Duration
 	// Own says that the servers inside are stint itself, which is therefore visible. It holds the answers to every
 	// suite, so agents and servers that are not ours never see it.
 	Own bool
@@ -141,6 +151,8 @@ type Exit struct {
 	Limit  string // wall, memory, processes, disk; "" if none
 	Stdout []byte
 	Stderr []byte
+	// Left names the processes that still ran when the command ended; known for commands with a Forward.
+	Left []string
 	// Truncated says that a marker line stands in a stream for bytes that were left out.
 	Truncated bool
 	Duration  time.Duration
@@ -151,6 +163,8 @@ type SpawnError struct {
 	What string // what was tried
 	Err  error
 	Way  string // the way out; may be empty
+	// Missing says that the sandbox stood, but the program is not in it.
+	Missing bool
 }
 
 func (e *SpawnError) Error() string { return fmt.Sprintf("starting %s: %v", e.What, e.Err) }
