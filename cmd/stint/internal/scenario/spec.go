@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -99,6 +100,19 @@ func (s *Schema) specEntity(b *strings.Builder, e *Entity, heading string) {
 			}
 		}
 	}
+	for i := range s.Clauses {
+		if c := &s.Clauses[i]; c.ofPart(e) {
+			fmt.Fprintf(b, "- %s\n", numbered(c))
+		}
+	}
+}
+
+// ofPart reports whether the clause is about e, but neither one that every entity has nor about a field of it.
+func (c *Clause) ofPart(e *Entity) bool {
+	if c.Subject == e.UID {
+		return !slices.Contains(entityKinds[:], c.Kind)
+	}
+	return strings.HasPrefix(c.Subject, e.UID+".p")
 }
 
 // fieldRow is the line of a field in the table of its collection.
