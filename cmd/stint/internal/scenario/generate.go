@@ -47,6 +47,23 @@ type Step struct {
 // Generate draws a scenario. Equal options give equal bytes; a scenario with more changes starts with the
 // turns of one with fewer.
 func Generate(opt Options) (*Scenario, error) {
+	sc, err := begin(&opt)
+	if err != nil {
+		return nil, err
+	}
+	for turn := 1; turn <= opt.Changes; turn++ {
+		before := sc.Steps[turn-1].Schema
+		op, next, err := drawOperation(opt, before, turn)
+		if err != nil {
+			return nil, fmt.Errorf("generating scenario %s with seed %d: %w", opt.Name, opt.Seed, err)
+		}
+		sc.Steps = append(sc.Steps, nextStep(opt, before, next, op, turn))
+	}
+	return sc, nil
+}
+
+// begin checks the options, fills in what they leave out and returns a scenario that has its build.
+func begin(opt *Options) (*Scenario, error) {
 	if opt.Changes < 0 || opt.Changes > MaxChanges {
 		return nil, fmt.Errorf("generating scenario %s: %d changes, allowed are 0 to %d", opt.Name, opt.Changes, MaxChanges)
 	}
@@ -69,13 +86,6 @@ func Generate(opt Options) (*Scenario, error) {
 	build.Added, _, _ = clauseChanges(nil, first)
 	build.Request = buildRequest(opt.Delivery, first, build.Spec)
 	sc.Steps = append(sc.Steps, build)
-	for turn := 1; turn <= opt.Changes; turn++ {
-		step, err := nextStep(opt, sc.Steps[turn-1].Schema, turn)
-		if err != nil {
-			return nil, fmt.Errorf("generating scenario %s with seed %d: %w", opt.Name, opt.Seed, err)
-		}
-		sc.Steps = append(sc.Steps, step)
-	}
 	return sc, nil
 }
 
@@ -110,17 +120,13 @@ func drawInitial(seed uint64) (*Schema, error) {
 	return s, nil
 }
 
-// nextStep draws the operation of one turn and writes its texts.
-func nextStep(opt Options, before *Schema, turn int) (Step, error) {
-	op, next, err := drawOperation(opt, before, turn)
-	if err != nil {
-		return Step{}, err
-	}
+// nextStep writes the texts of the turn whose operation led from one schema to the next.
+func nextStep(opt Options, before, next *Schema, op Operation, turn int) Step {
 	st := Step{Turn: turn, Operation: op, Schema: next, Spec: next.spec()}
 	st.Added, st.Changed, st.Removed = clauseChanges(before, next)
 	sentence := wording(stream(opt.Seed, turnLabel(turn, "wording")), before, next, op)
 	st.Request = changeRequest(opt.Delivery, change(sentence, &st, before), st.Spec)
-	return st, nil
+	return st
 }
 
 func turnLabel(turn int, what string) string { return "turn/" + strconv.Itoa(turn) + "/" + what }
