@@ -28,8 +28,8 @@ func ExampleCompare() {
 	// Output:
 	// turns passed of 20 · 8 scenarios × 1 run
 	//
-	// config    mean    95 % CI     full    first failed turn was
-	//                                       failed        stopped
+	// config    mean    95 % CI     full    run was
+	//                                       failed    stopped
 	// new       9.6     5.1–16.8    2/8          6          0
 	// base      3.9     1.6–6.8     0/8          8          0
 	//

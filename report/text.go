@@ -153,7 +153,7 @@ func (c *Comparison) configGrid(notes *footnotes, sc scale) *grid {
 	if capped {
 		g.cols = append(g.cols, gridColumn{head: "full", mark: "/"})
 		g.span = gridSpan{head: "first failed turn was", from: len(g.cols), to: len(g.cols) + len(counted)}
-		if !c.turns() {
+		if !c.turns() || !c.verdicts {
 			g.span.head = "run was"
 		}
 		for _, e := range counted {

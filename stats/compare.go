@@ -217,10 +217,21 @@ func (r *PairResult) decisionWarnings(opt ComparePairOptions) {
 			other = Drop
 		}
 		r.Warnings = append(r.Warnings, warnf(CodeZeroMethodDecides, opt.Where,
-			"the treatment of %s decides at %v: p = %s with %s as declared, %s with %s",
-			countOf(r.Rank.Zeros, "zero difference", "zero differences"), opt.Alpha, FormatP(r.P), opt.Zero, FormatP(r.POtherZero), other))
+			"the treatment of %s decides at %v: p = %s with %s (used here), %s with %s",
+			countOf(r.Rank.Zeros, "zero difference", "zero differences"), opt.Alpha, FormatP(r.P), zeroWords(opt.Zero), FormatP(r.POtherZero), zeroWords(other)))
 	}
 	r.directionWarning(r.Rank.WPlus-r.Rank.WMinus, opt.Where)
+}
+
+// zeroWords says what a method does with zeros.
+func zeroWords(z ZeroMethod) string {
+	switch z {
+	case Pratt:
+		return "zeros ranked (Pratt)"
+	case ZSplit:
+		return "zeros split"
+	}
+	return "zeros dropped"
 }
 
 // directionWarning says that the test points to one side and the mean to the

@@ -158,7 +158,7 @@ func TestScriptedBuilders(t *testing.T) {
 			checkBuilders(t, run, kind, failAt)
 
 			out, _ := stint(t, dir, 0, "compare", "run")
-			if !strings.Contains(out, "first failed turn was") || !strings.Contains(out, "2/2") {
+			if !strings.Contains(out, "run was") || !strings.Contains(out, "2/2") {
 				t.Errorf("compare does not show the full passes:\n%s", out)
 			}
 		})

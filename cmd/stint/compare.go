@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -143,7 +144,7 @@ func compare(ctx context.Context, e *env, sources []string, f compareFlags) erro
 		return err
 	}
 	if f.failIf == "" {
-		suggestAfterCompare(e, sources, src, c)
+		suggestAfterCompare(e, sources, src, c, f)
 		return nil
 	}
 	passed, msg, err := c.Gate(f.failIf)
@@ -189,20 +190,38 @@ func printComparison(e *env, c *report.Comparison, f compareFlags) error {
 }
 
 // suggestAfterCompare names the next useful command.
-func suggestAfterCompare(e *env, sources []string, src *comparedSource, c *report.Comparison) {
+func suggestAfterCompare(e *env, sources []string, src *comparedSource, c *report.Comparison, f compareFlags) {
 	quoted := make([]string, len(sources))
 	for i, s := range sources {
 		quoted[i] = shellQuote(s)
 	}
-	switch {
-	case src.dir != nil && len(sources) == 1:
+	if src.dir != nil && len(sources) == 1 {
 		e.next("report %s", quoted[0])
+		return
+	}
+	quoted = append(quoted, f.again()...)
+	switch {
 	case len(c.Families) > 0 && len(c.Configs) > 2 && c.Families[0].M == len(c.Configs)*(len(c.Configs)-1)/2 && plainName(c):
 		base := c.Configs[len(c.Configs)-1].Config
 		e.next("compare %s --baseline %s   # a smaller family finds more", strings.Join(quoted, " "), shellQuote(base))
 	default:
 		e.next("compare %s --md", strings.Join(quoted, " "))
 	}
+}
+
+// again returns the flags that say which values are compared, so that a suggested command compares the same ones.
+func (f *compareFlags) again() []string {
+	var out []string
+	for _, flag := range []struct{ name, value string }{
+		{"config-col", f.columns.Config}, {"scenario-col", f.columns.Scenario}, {"value-col", f.columns.Value},
+		{"repeat-col", f.columns.Repeat}, {"status-col", f.columns.Status},
+		{"cap", strconv.FormatFloat(f.columns.Cap, 'g', -1, 64)}, {"filter", f.filter}, {"at", strconv.Itoa(f.at)}, {"outcome", f.outcome},
+	} {
+		if f.given(flag.name) {
+			out = append(out, "--"+flag.name+" "+shellQuote(flag.value))
+		}
+	}
+	return out
 }
 
 // plainName reports whether the name of the last configuration can be typed as it is shown.

@@ -29,9 +29,14 @@ preset of the simulated agent, or the configurations of a pilot run (--from DIR)
 
 Runs are simulated: every turn passes with a probability that differs between scenarios
 (--sd, in logits), a run ends at its first failed turn. --interaction is the part of that
-spread that concerns one configuration only; with it, repeats do not replace scenarios.`,
-		Example: "  " + e.Self + " power --mean 28.4 --pairs 28\n  " + e.Self + " power --from runs/demo --scenarios 10",
-		Args:    cobra.NoArgs,
+spread that concerns one configuration only; with it, repeats do not replace scenarios.
+
+--attainable asks the other way round: can the exact test of so many scenarios give the p
+that somebody reports?`,
+		Example: "  " + e.Self + " power --mean 28.4 --pairs 28\n" +
+			"  " + e.Self + " power --from runs/demo --scenarios 10\n" +
+			"  " + e.Self + " power --attainable 0.014 --scenarios 7",
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.set = cmd.Flags().Changed
 			return power(cmd.Context(), e, f)
@@ -49,8 +54,9 @@ spread that concerns one configuration only; with it, repeats do not replace sce
 	fl.Float64Var(&f.interaction, "interaction", 0, "spread of what a scenario means to one configuration only, in logits")
 	fl.Float64Var(&f.plan.Alpha, "alpha", 0.05, "family-wise error rate")
 	fl.Float64Var(&f.power, "power", 0.8, "share of repetitions in which the difference is to be found")
+	fl.StringSliceVar(&f.reported, "attainable", nil, "say whether these reported `p`-values can come from so many scenarios")
 	fl.BoolVar(&f.json, "json", false, "print JSON")
-	cmd.MarkFlagsMutuallyExclusive("from", "mean", "preset")
+	cmd.MarkFlagsMutuallyExclusive("from", "mean", "preset", "attainable")
 	return cmd
 }
 
@@ -60,6 +66,7 @@ type powerFlags struct {
 	power                 float64
 	cap                   int
 	plan                  stats.StudyPlan
+	reported              []string // p-values as printed
 	json                  bool
 	set                   func(string) bool
 }
@@ -90,6 +97,9 @@ type planned struct {
 }
 
 func power(ctx context.Context, e *env, f powerFlags) error {
+	if len(f.reported) > 0 {
+		return f.attainable(e)
+	}
 	bases, err := f.baselines(ctx, e)
 	if err != nil {
 		return err
