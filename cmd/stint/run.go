@@ -10,7 +10,6 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/study"
 )
 
@@ -115,9 +114,9 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 				plan.Print(e.Stderr)
 			}
 		},
-		AfterAppend: e.testOnlyAfterAppend, Versions: map[string]string{"oracle": oracle.Version},
-		OnStart:  func(total, done int) { p = newProgress(e, total, done, !f.quiet) },
-		Progress: func(ev study.Event) { p.event(ev) },
+		AfterAppend: e.testOnlyAfterAppend,
+		OnStart:     func(total, done int) { p = newProgress(e, total, done, !f.quiet) },
+		Progress:    func(ev study.Event) { p.event(ev) },
 	})
 	if p != nil {
 		p.finish()

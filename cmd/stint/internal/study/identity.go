@@ -4,6 +4,8 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"strconv"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 )
 
 // hash64 is the first 64 bits of the SHA-256 of some texts, each with its length before it so that no two
@@ -22,10 +24,8 @@ func hash64(parts ...string) uint64 {
 // seedBits keeps seeds in the range that every JSON reader holds exactly.
 const seedBits = 1<<53 - 1
 
-// scenarioSeed derives the seed of scenario i (from 0), so that more scenarios leave the earlier ones as they are.
-func scenarioSeed(study uint64, i int) uint64 {
-	return hash64("scenario", strconv.FormatUint(study, 10), strconv.Itoa(i+1)) & seedBits
-}
+// scenarioSeed derives the seed of scenario i (from 0) of a study, as that of a set with the study's seed.
+func scenarioSeed(study uint64, i int) uint64 { return suite.ScenarioSeed(study, i, 0) }
 
 // episodeSeed derives the seed of an episode. It does not hold the study's name: the same seed, configuration,
 // scenario and repeat give the same simulated episode under any name.

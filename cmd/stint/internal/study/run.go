@@ -14,6 +14,7 @@ import (
 	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
+	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -35,7 +36,6 @@ type RunOptions struct {
 	Getenv      func(string) string   // nil = os.Getenv
 	Stint       string                // path of our executable, for the servers of simulated agents; "" = os.Executable
 	Version     string                // of stint, for the journals; "" = from the build
-	Versions    map[string]string     // of generators that this package does not import (oracle); recorded with every scenario
 	Stderr      io.Writer             // notes about a changed study file; nil = none
 	AfterAppend func(seq int64)       // test hook of the journals
 
@@ -104,7 +104,7 @@ func (s *Study) Run(ctx context.Context, opt RunOptions) (*Summary, error) {
 	for _, n := range notes {
 		fmt.Fprintf(opt.Stderr, "stint: %s\n", n)
 	}
-	if w.lib, err = openLibrary(s, w.dir, opt.Versions); err != nil {
+	if w.lib, err = openLibrary(s, w.dir); err != nil {
 		return nil, err
 	}
 	return w.run(ctx, selected)
@@ -358,12 +358,12 @@ func (w *work) episode(ctx context.Context, j job) error {
 		Start: logs.EpisodeStart{
 			Study: s.Name, Config: c.Name, Model: asked, Harness: logs.HarnessUsed{Name: agent.Name(), Version: agent.Version()},
 			Feedback: c.Feedback, Retries: c.Retries, ProcessRetries: c.ProcessRetries, Session: c.Session, Delivery: c.Delivery, Mode: s.Mode,
-			Scenario: logs.ScenarioRef{ID: m.name, Content: m.content, Versions: w.lib.versions},
-			Repeat:   j.Repeat, Seed: episodeSeed(s.Seed, c.Name, m.content, j.Repeat), TurnsMax: s.TurnsMax(),
+			Scenario: logs.ScenarioRef{ID: m.name, Content: m.Content, Versions: suite.Versions()},
+			Repeat:   j.Repeat, Seed: episodeSeed(s.Seed, c.Name, m.Content, j.Repeat), TurnsMax: s.TurnsMax(),
 			Sandbox: logs.SandboxUsed{Kind: w.box.Kind(), Fingerprint: w.box.Fingerprint()},
 			Prices:  s.Prices.Name(), Stint: w.opt.Version, Factors: c.Further(),
 		},
-		Scenario: sc, Suites: m.suites, SuiteBytes: m.encoded, Agent: agent, Sandbox: w.box,
+		Scenario: sc, Suites: m.Suites, SuiteBytes: m.Encoded, Agent: agent, Sandbox: w.box,
 		Wall: s.AttemptWall(*c), Tokens: s.Budgets.Tokens, Requests: s.Budgets.Requests, EpisodeUSD: s.Budgets.EpisodeUSD,
 		Spent: w.spent, MaxChecks: w.opt.MaxChecks, Retry: w.opt.RetryStopped,
 		ServerLimits: sandbox.Limits{Memory: s.Sandbox.Memory, Processes: s.Sandbox.Processes, Disk: s.Sandbox.Disk},

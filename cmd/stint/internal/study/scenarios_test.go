@@ -15,7 +15,7 @@ import (
 // libraryOf opens the library of a study in an empty directory.
 func libraryOf(t *testing.T, text, dir string) *library {
 	t.Helper()
-	l, err := openLibrary(mustParse(t, text), &logs.RunDir{Root: dir}, map[string]string{"oracle": "1"})
+	l, err := openLibrary(mustParse(t, text), &logs.RunDir{Root: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -42,7 +42,7 @@ func TestScenarioFiles(t *testing.T) {
 		if string(a) != string(b) {
 			t.Errorf("%s is not the same twice", name)
 		}
-		var f scenarioFile
+		var f suite.File
 		if err := json.Unmarshal(a, &f); err != nil {
 			t.Fatal(err)
 		}
@@ -81,7 +81,7 @@ func TestScenarioMismatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var f scenarioFile
+	var f suite.File
 	if err := json.Unmarshal(b, &f); err != nil {
 		t.Fatal(err)
 	}
@@ -94,9 +94,9 @@ func TestScenarioMismatch(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = start(t, dir, small, &fakeLoop{}, RunOptions{})
-	var mismatch *ScenarioError
+	var mismatch *suite.ContentError
 	if !errors.As(err, &mismatch) {
-		t.Fatalf("error %v, want a *ScenarioError", err)
+		t.Fatalf("error %v, want a *suite.ContentError", err)
 	}
 	for _, want := range []string{path, "000000000000", real[:12], "suite 0", "suite " + suite.Version} {
 		if !strings.Contains(mismatch.Error(), want) {
@@ -128,7 +128,7 @@ func TestShelfForgets(t *testing.T) {
 		t.Errorf("shelf %v; 0 is in use, 1 was used last", l.shelf)
 	}
 	again, release2, err := l.use(t.Context(), 2)
-	if err != nil || again.content != l.content(2) || m.content != l.content(0) {
+	if err != nil || again.Content != l.content(2) || m.Content != l.content(0) {
 		t.Errorf("made again: %v", err)
 	}
 	release2()
@@ -142,7 +142,7 @@ func BenchmarkGenerate(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		l, err := openLibrary(s, &logs.RunDir{Root: b.TempDir()}, nil)
+		l, err := openLibrary(s, &logs.RunDir{Root: b.TempDir()})
 		if err != nil {
 			b.Fatal(err)
 		}
