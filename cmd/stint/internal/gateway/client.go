@@ -7,9 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/url"
 	"strings"
-	"sync"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -51,15 +49,8 @@ type Options struct {
 
 // Client calls one model for one attempt. It is safe for concurrent use.
 type Client struct {
-	opt  Options
-	api  *openai.Client
-	http *http.Client
-
-	mu       sync.Mutex
-	usage    logs.Usage
-	answers  int
-	requests int64
-	last     []json.RawMessage // messages of the latest request, to record only what is new
+	*upstream
+	api *openai.Client
 }
 
 // SetupError says that a model cannot be called as the study describes it.
@@ -77,34 +68,13 @@ func (e *SetupError) ExitCode() int { return 2 }
 
 // NewClient checks the options; it makes no request.
 func NewClient(opt Options) (*Client, error) {
-	m := opt.Model
-	if m.id() == "" {
-		return nil, &SetupError{"?", "it has neither name nor id", "name the model in the study"}
+	u, err := newUpstream(opt)
+	if err != nil {
+		return nil, err
 	}
-	u, err := url.Parse(m.URL)
-	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "" {
-		return nil, &SetupError{m.id(), fmt.Sprintf("%q is no http or https URL", m.URL), `give the base URL of an OpenAI-compatible endpoint, for example "http://127.0.0.1:8000/v1"`}
-	}
-	if opt.ProviderWait <= 0 {
-		opt.ProviderWait = 10 * time.Minute
-	}
-	if opt.MinWait <= 0 {
-		opt.MinWait = time.Second
-	}
-	if opt.Now == nil {
-		opt.Now = time.Now
-	}
-	if opt.HTTP == nil {
-		opt.HTTP = http.DefaultTransport
-	}
-	opt.Recorder.hide(m.Key)
-	c := &Client{opt: opt, http: &http.Client{
-		Transport: opt.HTTP,
-		// A redirect would carry the key elsewhere.
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
-	config := openai.DefaultConfig(m.Key)
-	config.BaseURL = strings.TrimRight(m.URL, "/")
+	c := &Client{upstream: u}
+	config := openai.DefaultConfig(opt.Model.Key)
+	config.BaseURL = u.base
 	config.HTTPClient = doer{c}
 	c.api = openai.NewClientWithConfig(config)
 	return c, nil
@@ -134,13 +104,12 @@ func (c *Client) CreateChatCompletion(ctx context.Context, r openai.ChatCompleti
 	if err := ctx.Err(); err != nil {
 		return none, context.Cause(ctx)
 	}
-	if err := c.opt.Budget.Charge(logs.Usage{}); err != nil {
-		c.opt.Recorder.Event("budget", map[string]string{"error": err.Error()})
+	if err := c.admit(); err != nil {
 		return none, err
 	}
 	r.Model = c.opt.Model.id()
 	c.limitOutput(&r)
-	call := &call{}
+	call := &call{dialect: chat{}}
 	resp, err := c.api.CreateChatCompletion(context.WithValue(ctx, callKey{}, call), r)
 	if call.tries == 0 && err != nil && ctx.Err() == nil {
 		return none, &SetupError{r.Model, err.Error(), "the client library refuses this request; change the model's settings in the study"}
@@ -165,52 +134,6 @@ func reasoningModel(id string) bool {
 		}
 	}
 	return false
-}
-
-// settle books one request.
-func (c *Client) settle(call *call, err error) {
-	one := int64(1)
-	u := logs.Usage{Requests: &one}
-	if err == nil {
-		u = call.usage
-		if c.opt.Prices != nil {
-			u.USD, u.USDNoCache = c.opt.Prices.Cost(c.opt.Model.id(), c.opt.Now(), u)
-			if u.USD == nil && c.opt.Model.Name != c.opt.Model.id() {
-				u.USD, u.USDNoCache = c.opt.Prices.Cost(c.opt.Model.Name, c.opt.Now(), u)
-			}
-		}
-	}
-	c.mu.Lock()
-	c.requests++
-	if err == nil {
-		c.usage = addUsage(c.usage, u, c.answers == 0)
-		c.answers++
-	}
-	c.mu.Unlock()
-	charged := u
-	if err == nil && (u.In == nil || u.Out == nil) {
-		// The provider does not count; a budget in tokens is kept by the usual estimate.
-		in, out := int64(call.sent+3)/4, int64(call.received+3)/4
-		charged.In, charged.Out = &in, &out
-	}
-	_ = c.opt.Budget.Charge(charged) // the answer is here; only the next request can be refused
-}
-
-// Usage is what this client's requests took so far. Requests counts those that failed too, but not the
-// tries inside one; ModelReturned is the last answer's.
-func (c *Client) Usage() logs.Usage {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	u, n := c.usage, c.requests
-	u.Via, u.Requests = "gateway", &n
-	return u
-}
-
-// call is what the transport learns about one request.
-type call struct {
-	tries          int
-	sent, received int
-	usage          logs.Usage
 }
 
 type callKey struct{}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/cenkalti/backoff/v5"
@@ -24,10 +25,9 @@ type doer struct{ c *Client }
 // time is over.
 func (d doer) Do(req *http.Request) (*http.Response, error) {
 	c := d.c
-	ctx := req.Context()
-	info, _ := ctx.Value(callKey{}).(*call)
+	info, _ := req.Context().Value(callKey{}).(*call)
 	if info == nil {
-		info = &call{}
+		info = &call{dialect: chat{}}
 	}
 	body, err := io.ReadAll(req.Body)
 	if err != nil {
@@ -35,20 +35,42 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	}
 	body = c.prepare(body)
 	info.sent = len(body)
-	c.recordRequest(body)
+	c.recordRequest(info, body)
+	r, err := c.exchange(req, body, info)
+	if err != nil {
+		return nil, err
+	}
+	r.resp.Body = io.NopCloser(bytes.NewReader(r.body))
+	return r.resp, nil
+}
 
+// reply is a good answer: whole, or a stream whose first event has come.
+type reply struct {
+	resp   *http.Response
+	began  time.Time
+	body   []byte
+	stream *sseReader // nil if the answer is whole
+	first  sseEvent
+}
+
+// exchange makes a request until it has an answer, the error is one that waiting does not help, or the waiting
+// time is over. The error is a *ProviderError or the cause of the end of the request's context.
+func (u *upstream) exchange(req *http.Request, body []byte, info *call) (*reply, error) {
+	ctx := req.Context()
+	began := time.Now()
+	left := u.patience()
 	var failed *ProviderError
-	try := func() (*http.Response, error) {
+	try := func() (*reply, error) {
 		info.tries++
-		resp, perr := c.once(ctx, req, body, info)
+		r, perr := u.once(ctx, req, body, info)
 		if perr == nil {
-			return resp, nil
+			return r, nil
 		}
 		if failed != nil && ctx.Err() != nil {
 			perr = failed // our own end cut this try; what the provider did before is the news
 		}
 		perr.Tries, failed = info.tries, perr
-		if !c.opt.Retry || !perr.retryable() || ctx.Err() != nil {
+		if !u.opt.Retry || !perr.retryable() || ctx.Err() != nil || left <= 0 {
 			return nil, backoff.Permanent(perr)
 		}
 		if perr.RetryAfter > 0 {
@@ -57,13 +79,13 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		return nil, perr
 	}
 	wait := backoff.NewExponentialBackOff()
-	wait.InitialInterval, wait.Multiplier, wait.MaxInterval = c.opt.MinWait, 2, time.Minute
-	resp, err := backoff.Retry(ctx, try, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(c.opt.ProviderWait),
+	wait.InitialInterval, wait.Multiplier, wait.MaxInterval = u.opt.MinWait, 2, time.Minute
+	r, err := backoff.Retry(ctx, try, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(max(left, time.Nanosecond)),
 		backoff.WithNotify(func(_ error, pause time.Duration) {
-			c.opt.Recorder.Event("retry", map[string]any{"class": failed.Class, "status": failed.Status, "wait_s": pause.Seconds(), "try": info.tries})
+			u.opt.Recorder.Event("retry", map[string]any{"class": failed.Class, "status": failed.Status, "wait_s": pause.Seconds(), "try": info.tries})
 		}))
 	if err == nil {
-		return resp, nil
+		return r, nil
 	}
 	if ctx.Err() != nil {
 		if failed.ours {
@@ -72,44 +94,97 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 		// The provider had failed before; the end of the attempt only cut the waiting.
 		failed.Err = context.Cause(ctx)
 	}
+	u.lost(began, failed)
 	return nil, failed
 }
 
+// patience is how long a request may wait for the provider: what earlier requests left of it since the last
+// answer. Agents that try again themselves do not start it anew.
+func (u *upstream) patience() time.Duration {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.opt.ProviderWait - u.waited
+}
+
+// lost counts the waiting of a request that got no answer. Where waiting helps and the rest of it was too
+// short for what the provider asked, all of it is used up.
+func (u *upstream) lost(began time.Time, e *ProviderError) {
+	if !u.opt.Retry || !e.retryable() || e.Err != nil && errors.Is(e.Err, context.Canceled) {
+		return
+	}
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.waited = u.opt.ProviderWait
+}
+
 // once makes one try.
-func (c *Client) once(ctx context.Context, req *http.Request, body []byte, info *call) (*http.Response, *ProviderError) {
+func (u *upstream) once(ctx context.Context, req *http.Request, body []byte, info *call) (*reply, *ProviderError) {
 	began := time.Now()
 	r := req.Clone(ctx)
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(body)), int64(len(body))
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
-	resp, err := c.http.Do(r)
+	resp, err := u.http.Do(r)
 	if err != nil {
-		return nil, c.recordFailure(began, info, &ProviderError{Class: ClassProviderError, Message: oneLine(cause(err).Error()), Err: err, ours: ctx.Err() != nil})
+		return nil, u.recordFailure(began, info, &ProviderError{Class: ClassProviderError, Message: oneLine(cause(err).Error()), Err: err, ours: ctx.Err() != nil})
+	}
+	out := &reply{resp: resp, began: began}
+	if info.stream && resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
+		if e := u.firstEvent(ctx, out, info); e != nil {
+			resp.Body.Close()
+			return nil, e
+		}
+		return out, nil
 	}
 	defer resp.Body.Close()
 	answer, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
 	switch {
 	case err != nil && resp.StatusCode < 400:
-		return nil, c.recordFailure(began, info, &ProviderError{Class: ClassCutStream, Status: resp.StatusCode, Err: err, ours: ctx.Err() != nil,
+		return nil, u.recordFailure(began, info, &ProviderError{Class: ClassCutStream, Status: resp.StatusCode, Err: err, ours: ctx.Err() != nil,
 			Message: fmt.Sprintf("the answer broke off after %d bytes: %s", len(answer), oneLine(err.Error()))})
 	case len(answer) > maxAnswer:
-		return nil, c.recordFailure(began, info, &ProviderError{Class: ClassBadRequest, Status: resp.StatusCode,
+		return nil, u.recordFailure(began, info, &ProviderError{Class: ClassBadRequest, Status: resp.StatusCode,
 			Message: fmt.Sprintf("the answer is longer than %d bytes", maxAnswer)})
 	case resp.StatusCode != http.StatusOK:
-		return nil, c.recordFailure(began, info, failure(resp.StatusCode, resp.Header, answer, time.Now()))
+		return nil, u.recordFailure(began, info, failure(resp.StatusCode, resp.Header, answer, time.Now()))
 	case !json.Valid(answer):
 		e := failure(resp.StatusCode, resp.Header, answer, time.Now())
 		e.Message = "the answer is no JSON: " + e.Message
-		return nil, c.recordFailure(began, info, e)
+		return nil, u.recordFailure(began, info, e)
 	}
 	if status, found := errorInside(answer); found {
-		return nil, c.recordFailure(began, info, failure(status, resp.Header, answer, time.Now()))
+		return nil, u.recordFailure(began, info, failure(status, resp.Header, answer, time.Now()))
 	}
-	info.received, info.usage = len(answer), answerUsage(answer)
-	c.opt.Recorder.Event("answer", map[string]any{
-		"status": resp.StatusCode, "try": info.tries, "duration_s": seconds(began), "body": json.RawMessage(answer),
-	})
-	resp.Body = io.NopCloser(bytes.NewReader(answer))
-	return resp, nil
+	info.received, info.usage = len(answer), info.dialect.read(answer).usage
+	event := map[string]any{"status": resp.StatusCode, "try": info.tries, "duration_s": seconds(began), "body": json.RawMessage(answer)}
+	if info.proxied {
+		event["protocol"] = info.dialect.name()
+	}
+	u.opt.Recorder.Event("answer", event)
+	out.body = answer
+	return out, nil
+}
+
+// firstEvent waits for the first event of a stream: until then a failure is one that another try may mend.
+func (u *upstream) firstEvent(ctx context.Context, out *reply, info *call) *ProviderError {
+	resp := out.resp
+	out.stream = newSSEReader(io.LimitReader(resp.Body, maxAnswer))
+	for {
+		e, err := out.stream.next()
+		switch {
+		case err != nil && errors.Is(err, io.EOF):
+			return u.recordFailure(out.began, info, &ProviderError{Class: ClassProviderError, Status: resp.StatusCode, Message: "the stream ended before its first event"})
+		case err != nil:
+			return u.recordFailure(out.began, info, &ProviderError{Class: ClassProviderError, Status: resp.StatusCode, Err: err, ours: ctx.Err() != nil,
+				Message: "the stream broke off before its first event: " + oneLine(cause(err).Error())})
+		case e.data == nil:
+			continue // a comment, to keep the connection open
+		}
+		if status, found := info.dialect.assemble().failed(e); found {
+			return u.recordFailure(out.began, info, failure(status, resp.Header, e.data, time.Now()))
+		}
+		out.first = e
+		return nil
+	}
 }
 
 // cause strips the URL that net/http puts before the reason.
@@ -120,9 +195,9 @@ func cause(err error) error {
 	return err
 }
 
-func (c *Client) recordFailure(began time.Time, info *call, e *ProviderError) *ProviderError {
+func (u *upstream) recordFailure(began time.Time, info *call, e *ProviderError) *ProviderError {
 	if e.ours {
-		c.opt.Recorder.Event("cut", map[string]any{"try": info.tries, "duration_s": seconds(began)})
+		u.opt.Recorder.Event("cut", map[string]any{"try": info.tries, "duration_s": seconds(began)})
 		return e
 	}
 	fields := map[string]any{"class": e.Class, "try": info.tries, "duration_s": seconds(began), "message": e.Message}
@@ -132,37 +207,8 @@ func (c *Client) recordFailure(began time.Time, info *call, e *ProviderError) *P
 	if e.RetryAfter > 0 {
 		fields["retry_after_s"] = e.RetryAfter.Seconds()
 	}
-	c.opt.Recorder.Event("error", fields)
+	u.opt.Recorder.Event("error", fields)
 	return e
 }
 
 func seconds(since time.Time) float64 { return float64(time.Since(since).Milliseconds()) / 1000 }
-
-// recordRequest records the messages that the previous request did not have, and everything else once it
-// changes: the whole request can be put together again.
-func (c *Client) recordRequest(body []byte) {
-	var fields map[string]json.RawMessage
-	var messages []json.RawMessage
-	if json.Unmarshal(body, &fields) != nil || json.Unmarshal(fields["messages"], &messages) != nil {
-		c.opt.Recorder.Event("request", map[string]any{"bytes": len(body)})
-		return
-	}
-	delete(fields, "messages")
-	c.mu.Lock()
-	same := 0
-	for same < len(c.last) && same < len(messages) && bytes.Equal(c.last[same], messages[same]) {
-		same++
-	}
-	first := c.last == nil
-	c.last = messages
-	c.mu.Unlock()
-	event := map[string]any{"bytes": len(body), "messages": len(messages), "same": same, "new": messages[same:]}
-	if !first {
-		delete(fields, "tools") // never changes within an attempt except that a summary has none
-		if _, ok := fields["tool_choice"]; ok {
-			event["tool_choice"] = fields["tool_choice"]
-		}
-	}
-	event["settings"] = fields
-	c.opt.Recorder.Event("request", event)
-}

@@ -32,7 +32,9 @@ type ProviderError struct {
 	Message    string // one line, bounded, without keys
 	Err        error  // cause below HTTP, or the context's error that ended the waiting; may be nil
 
-	ours bool // the end of the attempt cut the try; nothing is known of the provider
+	ours   bool // the end of the attempt cut the try; nothing is known of the provider
+	header http.Header
+	body   []byte // as it came, bounded
 }
 
 func (e *ProviderError) Error() string {
@@ -81,7 +83,7 @@ var quotaWords = regexp.MustCompile(`(?i)insufficient_quota|insufficient[_ ](?:b
 
 // failure makes a ProviderError of an HTTP answer. Status may also be the code inside the body of a 200.
 func failure(status int, header http.Header, body []byte, now time.Time) *ProviderError {
-	e := &ProviderError{Status: status, RetryAfter: retryAfter(header, now), Message: errorMessage(body)}
+	e := &ProviderError{Status: status, RetryAfter: retryAfter(header, now), Message: errorMessage(body), header: header, body: body[:min(len(body), 64<<10)]}
 	text := string(body[:min(len(body), 64<<10)])
 	switch {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:

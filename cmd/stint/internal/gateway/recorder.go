@@ -55,9 +55,12 @@ func (r *Recorder) hide(secret string) {
 
 // Event adds one line: {"seq", "time", "kind", …fields}. Fields is a struct or map that encodes as a JSON
 // object; what cannot be encoded becomes the text of the error. A nil Recorder drops everything.
-func (r *Recorder) Event(kind string, fields any) {
+func (r *Recorder) Event(kind string, fields any) { r.record(kind, fields) }
+
+// record adds a line and returns its number; -1 for a nil Recorder.
+func (r *Recorder) record(kind string, fields any) (seq int) {
 	if r == nil {
-		return
+		return -1
 	}
 	body, err := json.Marshal(fields)
 	if err != nil || len(body) < 2 || body[0] != '{' {
@@ -73,6 +76,7 @@ func (r *Recorder) Event(kind string, fields any) {
 	}
 	var line bytes.Buffer
 	fmt.Fprintf(&line, `{"seq":%d,"time":%q,"kind":%q`, r.seq, r.now().UTC().Format("2006-01-02T15:04:05.000Z"), kind)
+	seq = r.seq
 	r.seq++
 	if text != "{}" {
 		line.WriteByte(',')
@@ -80,6 +84,15 @@ func (r *Recorder) Event(kind string, fields any) {
 	line.WriteString(text[1:])
 	line.WriteByte('\n')
 	r.add(line.Bytes())
+	return seq
+}
+
+// hidden is a body for the agent, without the model's key.
+func hidden(body []byte, key string) []byte {
+	if key == "" {
+		return body
+	}
+	return bytes.ReplaceAll(body, []byte(key), []byte("[redacted]"))
 }
 
 func (r *Recorder) redact(s string) string {
