@@ -125,7 +125,7 @@ compared by paired, multiplicity-corrected tests.`,
 	root.AddCommand(
 		newDemoCmd(e), newInitCmd(e), newRunCmd(e), newLsCmd(e), newIngestCmd(e), newCompareCmd(e),
 		newReportCmd(e), newCurveCmd(e), newPowerCmd(e), newReproduceCmd(e), newDigestCmd(e), newDoctorCmd(e),
-		newClassifyCmd(e), newExplainCmd(e), newAuditCmd(e),
+		newClassifyCmd(e), newExplainCmd(e), newAuditCmd(e), newHarnessCmd(e),
 	)
 	for _, c := range root.Commands() {
 		c.Args = inputArgs(e, c.Args)
