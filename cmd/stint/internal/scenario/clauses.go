@@ -40,6 +40,7 @@ func (s *Schema) requirements() []requirement {
 		for j := range e.Fields {
 			reqs = e.Fields[j].requirements(reqs)
 		}
+		reqs = e.lifeRequirements(reqs)
 	}
 	for i := range s.Analytics {
 		reqs = append(reqs, requirement{clauseKey{KindAnalytics, s.Analytics[i].UID}, s.Analytics[i].params(s)})
@@ -62,6 +63,9 @@ func fieldUIDs(e *Entity) []string {
 // requirements appends what must hold for one field.
 func (f *Field) requirements(reqs []requirement) []requirement {
 	add := func(k Kind, params string) { reqs = append(reqs, requirement{clauseKey{k, f.UID}, params}) }
+	if f.Managed() {
+		return reqs // what the service decides is a matter of its formula or machine
+	}
 	add(KindType, "type="+string(f.Type))
 	switch {
 	case f.Required:

@@ -23,7 +23,7 @@ func enumerateAddAnalytics(x *enumeration) {
 		}
 		for j := range e.Fields {
 			m := &e.Fields[j]
-			if m.Type != Integer && m.Type != Decimal {
+			if m.Type != Integer && m.Type != Decimal || m.Managed() {
 				continue
 			}
 			x.addAnalytics(e, m, nil)
@@ -44,6 +44,9 @@ func (e *Entity) filters() []filter {
 	var fs []filter
 	for i := range e.Fields {
 		f := &e.Fields[i]
+		if f.Managed() {
+			continue
+		}
 		switch f.Type {
 		case Enum:
 			for _, v := range f.Values {

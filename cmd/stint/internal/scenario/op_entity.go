@@ -36,7 +36,7 @@ func (s *Schema) nounFree(n noun) bool {
 			return false
 		}
 	}
-	return checkName(n.name) == nil && checkName(n.plural) == nil
+	return checkName(n.name) == nil && checkName(n.plural) == nil && !s.buried(GoneEntity, "", n.plural) && !s.buried(GoneEntity, "", n.name)
 }
 
 func (e *Entity) nextUID() string { return e.UID + ".f" + strconv.Itoa(e.NextField+1) }

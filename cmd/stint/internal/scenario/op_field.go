@@ -119,7 +119,7 @@ func titleRenameField(s *Schema, p map[string]string) string {
 	return fmt.Sprintf("%s.%s is now %s", e.Name, f.Name, p["name"])
 }
 
-// enumerateRemoveField offers fields that no analytics endpoint needs; two stay, one of them required.
+// enumerateRemoveField offers fields that nothing else is built on; two stay, one of them required.
 func enumerateRemoveField(x *enumeration) {
 	for i := range x.s.Entities {
 		e := &x.s.Entities[i]
@@ -128,7 +128,7 @@ func enumerateRemoveField(x *enumeration) {
 		}
 		for j := range e.Fields {
 			f := &e.Fields[j]
-			if f.Type == Ref || x.s.analysed(f.UID) || f.Required && e.requiredFields() == 1 {
+			if f.Type == Ref || x.s.used(f.UID) || f.Required && e.requiredFields() == 1 {
 				continue
 			}
 			x.add(map[string]string{"field": f.UID})
@@ -151,8 +151,8 @@ func applyRemoveField(s *Schema, p map[string]string) error {
 	if err != nil {
 		return err
 	}
-	if s.analysed(f.UID) {
-		return fmt.Errorf("analytics use %s.%s", e.Name, f.Name)
+	if s.used(f.UID) {
+		return fmt.Errorf("something else is built on %s.%s", e.Name, f.Name)
 	}
 	s.bury(e, f)
 	e.Fields = slices.DeleteFunc(e.Fields, func(o Field) bool { return o.UID == p["field"] })
@@ -167,7 +167,7 @@ func titleRemoveField(s *Schema, p map[string]string) string {
 	return fmt.Sprintf("%s.%s is removed", e.Name, f.Name)
 }
 
-// enumerateMakeOptional offers required fields; one stays required.
+// enumerateMakeOptional offers required fields that are no references; one stays required.
 func enumerateMakeOptional(x *enumeration) {
 	for i := range x.s.Entities {
 		e := &x.s.Entities[i]
@@ -175,7 +175,7 @@ func enumerateMakeOptional(x *enumeration) {
 			continue
 		}
 		for j := range e.Fields {
-			if e.Fields[j].Required {
+			if e.Fields[j].Required && e.Fields[j].Type != Ref {
 				x.add(map[string]string{"field": e.Fields[j].UID})
 			}
 		}

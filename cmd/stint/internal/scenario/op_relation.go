@@ -85,3 +85,68 @@ func titleChangeOnDelete(s *Schema, p map[string]string) string {
 	}
 	return fmt.Sprintf("%s.%s: on delete %s", e.Name, f.Name, p["policy"])
 }
+
+// enumerateRequireRelation offers optional references that no deletion makes null.
+func enumerateRequireRelation(x *enumeration) {
+	x.eachField(func(_ *Entity, f *Field) {
+		if f.Type == Ref && !f.Required && f.OnDelete != SetNull {
+			c := *f
+			c.Required, c.Nullable = true, false
+			x.addChanged(c, map[string]string{"field": f.UID})
+		}
+	})
+}
+
+func applyRequireRelation(s *Schema, p map[string]string) error {
+	e, f, err := s.fieldParam(p, "field")
+	if err != nil {
+		return err
+	}
+	if f.Type != Ref || f.Required {
+		return fmt.Errorf("%s.%s is no optional reference", e.Name, f.Name)
+	}
+	f.Required, f.Nullable = true, false
+	return nil
+}
+
+func titleRequireRelation(s *Schema, p map[string]string) string {
+	e, f := s.FieldByUID(p["field"])
+	if f == nil {
+		return "require a reference"
+	}
+	return fmt.Sprintf("%s.%s is now required", e.Name, f.Name)
+}
+
+// enumerateFreeRelation offers required references; one required field stays.
+func enumerateFreeRelation(x *enumeration) {
+	x.eachField(func(e *Entity, f *Field) {
+		if f.Type == Ref && f.Required && e.requiredFields() > 1 {
+			x.add(map[string]string{"field": f.UID})
+		}
+	})
+}
+
+// enumerateRemoveRelation offers references that nothing is built on; two fields stay, one of them required.
+func enumerateRemoveRelation(x *enumeration) {
+	x.eachField(func(e *Entity, f *Field) {
+		if f.Type == Ref && len(e.Fields) > 2 && !x.s.used(f.UID) && !(f.Required && e.requiredFields() == 1) {
+			x.add(map[string]string{"field": f.UID})
+		}
+	})
+}
+
+// applyRemoveRelation removes the reference and, with it, the list that was nested by it.
+func applyRemoveRelation(s *Schema, p map[string]string) error {
+	e, f, err := s.fieldParam(p, "field")
+	if err != nil {
+		return err
+	}
+	if f.Type != Ref || s.used(f.UID) {
+		return fmt.Errorf("%s.%s is no reference, or something else is built on it", e.Name, f.Name)
+	}
+	if f.Nested {
+		s.buryName(GoneNested, f.Target, f.UID, e.Plural, "")
+	}
+	s.dropField(f.UID)
+	return nil
+}

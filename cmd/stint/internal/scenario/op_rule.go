@@ -7,12 +7,14 @@ import (
 	"strconv"
 )
 
-// eachField calls do for every field of every entity.
+// eachField calls do for every field of every entity that requests may set.
 func (x *enumeration) eachField(do func(e *Entity, f *Field)) {
 	for i := range x.s.Entities {
 		e := &x.s.Entities[i]
 		for j := range e.Fields {
-			do(e, &e.Fields[j])
+			if !e.Fields[j].Managed() {
+				do(e, &e.Fields[j])
+			}
 		}
 	}
 }
@@ -25,9 +27,9 @@ func (x *enumeration) hint(e *Entity, f *Field) attribute {
 	return attribute{name: f.Name, typ: f.Type}
 }
 
-// addChanged records an instance if the field, changed so, is still well-formed.
+// addChanged records an instance if the field, changed so, is still well-formed and what is built on it still stands.
 func (x *enumeration) addChanged(changed Field, params map[string]string) {
-	if changed.validate() == nil {
+	if changed.validate() == nil && x.s.checkUses(&changed) == nil {
 		x.add(params)
 	}
 }

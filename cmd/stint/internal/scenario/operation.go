@@ -150,20 +150,17 @@ func (s *Schema) fieldParam(p map[string]string, key string) (*Entity, *Field, e
 }
 
 // bury records a name that a field no longer has.
-func (s *Schema) bury(e *Entity, f *Field) {
-	s.Tombstones = append(s.Tombstones, Tombstone{
-		UID: "t" + strconv.Itoa(len(s.Tombstones)+1), Kind: "field", Entity: e.UID, Field: f.UID, Name: f.Name, Type: f.Type,
-	})
+func (s *Schema) bury(e *Entity, f *Field) { s.buryName(GoneField, e.UID, f.UID, f.Name, f.Type) }
+
+// buryName records a public name that must no longer work; of is the uid of what had it.
+func (s *Schema) buryName(kind, entity, of, name string, typ Type) {
+	s.NextGone++
+	s.Tombstones = append(s.Tombstones, Tombstone{UID: "t" + strconv.Itoa(s.NextGone), Kind: kind, Entity: entity, Field: of, Name: name, Type: typ})
 }
 
 // free reports whether a field of e may get this name: not reserved, not in use, never used before.
 func (s *Schema) free(e *Entity, name string) bool {
-	return checkName(name) == nil && e.FieldByName(name) == nil && !s.buried(e.UID, name)
-}
-
-// analysed reports whether an analytics endpoint uses the field.
-func (s *Schema) analysed(uid string) bool {
-	return slices.ContainsFunc(s.Analytics, func(a Analytics) bool { return a.Measure == uid || a.Where == uid })
+	return checkName(name) == nil && e.FieldByName(name) == nil && !s.buried(GoneField, e.UID, name)
 }
 
 func marshal(v any) string {

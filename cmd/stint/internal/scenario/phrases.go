@@ -29,6 +29,9 @@ func (s *Schema) phrase(kind Kind, subject string) (title, text string) {
 	if e, f := s.FieldByUID(subject); f != nil {
 		return s.fieldPhrase(kind, e, f)
 	}
+	if e, c := s.CommandByUID(subject); c != nil {
+		return s.commandPhrase(kind, e, c)
+	}
 	return "", ""
 }
 
@@ -133,6 +136,8 @@ func (s *Schema) fieldPhrase(kind Kind, e *Entity, f *Field) (title, text string
 		return full + " must exist", fmt.Sprintf("%s of %s must be the id of an existing %s. Any other number without fraction: %s.", name, an, s.entityNoun(f.Target), refusal(400, "reference", f))
 	case KindOnDelete:
 		return s.onDeletePhrase(e, f)
+	case KindComputed, KindState:
+		return s.managedPhrase(kind, e, f)
 	}
 	return "", ""
 }
@@ -244,6 +249,10 @@ func (s *Schema) analyticsPhrase(a *Analytics) (title, text string) {
 }
 
 func (s *Schema) gonePhrase(t *Tombstone) (title, text string) {
+	switch t.Kind {
+	case GoneEntity, GoneAction, GoneNested:
+		return s.gonePathPhrase(t)
+	}
 	e := s.Entity(t.Entity)
 	if e == nil {
 		return "", ""

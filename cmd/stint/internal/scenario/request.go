@@ -37,6 +37,15 @@ func changeRequest(delivery, change, spec string) string {
 	return change + "\nEverything else stays as it is. SPEC.md in this folder holds the full specification with this change.\n"
 }
 
+// removes reports whether an operation takes a thing away with all its rules.
+func removes(operation string) bool {
+	switch operation {
+	case "remove_field", "remove_entity", "remove_relation":
+		return true
+	}
+	return false
+}
+
 // change writes what the agent is asked this turn: one sentence in natural words, then the exact rules.
 func change(sentence string, st *Step, before *Schema) string {
 	var b strings.Builder
@@ -58,8 +67,8 @@ func change(sentence string, st *Step, before *Schema) string {
 	}
 	var ended []string
 	for _, id := range st.Removed {
-		// With a field, all its rules end; saying so once is enough.
-		if c := before.Clause(id); c != nil && st.Operation.Name != "remove_field" {
+		// With a field or a collection, all its rules end; saying so once is enough.
+		if c := before.Clause(id); c != nil && !removes(st.Operation.Name) {
 			ended = append(ended, c.Text)
 		}
 	}

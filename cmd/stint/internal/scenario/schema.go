@@ -39,6 +39,7 @@ type Schema struct {
 	NextEntity  int         `json:"next_entity"`
 	NextStat    int         `json:"next_stat"`
 	NextClause  int         `json:"next_clause"`
+	NextGone    int         `json:"next_gone,omitempty"` // tombstones ever made: the number of a dropped one is not used again
 }
 
 // Conventions are drawn at turn 0 and fixed for the scenario.
@@ -121,7 +122,7 @@ type Analytics struct {
 type Tombstone struct {
 	UID    string `json:"uid"`            // t1, t2, …: subject of its clause
 	Kind   string `json:"kind"`           // one of the Gone constants
-	Entity string `json:"entity"`         // uid of the entity that it belongs or belonged to; "" for analytics
+	Entity string `json:"entity"`         // uid of the entity that it belongs or belonged to, for a plural of the entity itself; "" for analytics
 	Name   string `json:"name"`           // the old public name: of a field; a plural; the last path segment of an action or nested list; of an analytics endpoint
 	Field  string `json:"field"`          // uid of what had the name; it still exists if it was renamed
 	Type   Type   `json:"type,omitempty"` // type the field had

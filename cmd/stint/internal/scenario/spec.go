@@ -119,6 +119,8 @@ func (c *Clause) ofPart(e *Entity) bool {
 func (s *Schema) fieldRow(f *Field) string {
 	presence, null := "optional", "no"
 	switch {
+	case f.Managed():
+		presence = "ignored"
 	case f.Required:
 		presence = "required"
 	case f.Default != nil:

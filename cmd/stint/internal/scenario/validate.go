@@ -77,6 +77,12 @@ func (s *Schema) Validate() error {
 	if err := s.checkReferences(); err != nil {
 		return err
 	}
+	for i := range s.Entities {
+		e := &s.Entities[i]
+		if err := s.checkLife(e); err != nil {
+			return fmt.Errorf("entity %s (%s): %w", e.UID, e.Name, err)
+		}
+	}
 	paths := make(map[string]bool)
 	for i := range s.Analytics {
 		a := &s.Analytics[i]
@@ -108,7 +114,7 @@ func (s *Schema) checkEntity(e *Entity) error {
 				return fmt.Errorf("field %s (%s) exists twice", f.UID, f.Name)
 			}
 		}
-		if s.buried(e.UID, f.Name) {
+		if s.buried(GoneField, e.UID, f.Name) {
 			return fmt.Errorf("field %s has the name %q of a tombstone", f.UID, f.Name)
 		}
 		if err := f.validate(); err != nil {
@@ -118,10 +124,12 @@ func (s *Schema) checkEntity(e *Entity) error {
 	return nil
 }
 
-// buried reports whether a field of this entity once had the name.
-func (s *Schema) buried(entity, name string) bool {
+// buried reports whether something of this kind and entity once had the name; the entity of [GoneEntity] and
+// [GoneAnalytics] does not count, since those names are unique in the service.
+func (s *Schema) buried(kind, entity, name string) bool {
 	for i := range s.Tombstones {
-		if t := &s.Tombstones[i]; t.Entity == entity && t.Name == name {
+		t := &s.Tombstones[i]
+		if t.Kind == kind && t.Name == name && (t.Entity == entity || kind == GoneEntity || kind == GoneAnalytics) {
 			return true
 		}
 	}
@@ -136,6 +144,9 @@ func (f *Field) validate() error {
 	case String, Integer, Decimal, Boolean, Enum, Date, Ref:
 	default:
 		return fmt.Errorf("unknown type %q", f.Type)
+	}
+	if f.Managed() {
+		return f.checkManaged()
 	}
 	if !f.Required && f.Default == nil && !f.Nullable {
 		return errors.New("optional without a default, but not nullable")
@@ -323,11 +334,17 @@ func (s *Schema) checkTombstones(once func(map[string]bool, string) error, uids 
 	gone := make(map[string]bool)
 	for i := range s.Tombstones {
 		t := &s.Tombstones[i]
-		if err := errors.Join(once(uids, t.UID), once(gone, t.Entity+"."+t.Name)); err != nil {
+		if err := errors.Join(once(uids, t.UID), once(gone, t.Kind+" "+t.Entity+"."+t.Name)); err != nil {
 			return fmt.Errorf("tombstone %s: %w", t.UID, err)
 		}
-		if t.Kind != "field" || s.Entity(t.Entity) == nil {
-			return fmt.Errorf("tombstone %s: kind %q of entity %q is unknown", t.UID, t.Kind, t.Entity)
+		switch t.Kind {
+		case GoneField, GoneAction, GoneNested:
+			if s.Entity(t.Entity) == nil {
+				return fmt.Errorf("tombstone %s: unknown entity %q", t.UID, t.Entity)
+			}
+		case GoneEntity, GoneAnalytics:
+		default:
+			return fmt.Errorf("tombstone %s: unknown kind %q", t.UID, t.Kind)
 		}
 	}
 	return nil

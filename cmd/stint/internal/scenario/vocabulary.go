@@ -89,8 +89,12 @@ func (d *domain) addCommon(attributes []attribute) {
 
 // noun returns the noun of this name, or a thing of that name if the domain has none.
 func (d *domain) noun(name string) noun {
+	base := name
+	for _, prefix := range namePrefixes() {
+		base = strings.TrimPrefix(base, prefix)
+	}
 	for _, n := range d.nouns {
-		if n.name == name {
+		if n.name == base {
 			return n
 		}
 	}

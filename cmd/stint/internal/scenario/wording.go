@@ -147,7 +147,7 @@ func fieldWordings(operation string) []string {
 	case "no_behaviour_change":
 		return noChangeWordings()
 	}
-	return nil
+	return lifeWordings(operation)
 }
 
 func noChangeWordings() []string {
@@ -189,11 +189,20 @@ func replacements(before, next *Schema, op Operation) *strings.Replacer {
 		}
 		if _, changed := next.FieldByUID(f.UID); changed != nil {
 			rule := changed.rangePhrase()
-			if changed.Type == String {
+			if owner, _ := next.FieldByUID(f.UID); changed.Computed != nil {
+				rule = next.formulaPhrase(owner, changed.Computed)
+			}
+			if changed.Type == String && changed.Computed == nil {
 				rule = changed.lengthPhrase()
 			}
 			pairs = append(pairs, "{rule}", rule)
 		}
+	}
+	if c := commandOf(before, next, op); c != nil {
+		pairs = append(pairs, "{command}", code(c.Name), "{rule}", next.guardPhrase(c.Guard))
+	}
+	if n := next.Entity(op.Params["entity"]); n != nil && op.Name == "rename_entity" {
+		pairs = append(pairs, "{new nouns}", human(n.Plural), "{new path}", code("/"+n.Plural))
 	}
 	path := ""
 	if op.Name == "add_analytics" {
@@ -212,9 +221,33 @@ func subjectOf(before, next *Schema, op Operation) (*Entity, *Field) {
 		return &next.Entities[len(next.Entities)-1], nil
 	case "add_analytics":
 		return next.Entity(next.Analytics[len(next.Analytics)-1].Entity), nil
-	case "add_optional_field", "add_required_field", "add_relation":
+	case "add_optional_field", "add_required_field", "add_relation", "add_computed", "add_state_machine":
 		e := next.Entity(op.Params["entity"])
 		return e, &e.Fields[len(e.Fields)-1]
 	}
+	if e := before.Entity(op.Params["entity"]); e != nil {
+		return e, nil
+	}
+	if e, c := before.CommandByUID(op.Params["command"]); c != nil {
+		return e, nil
+	}
 	return before.FieldByUID(op.Params["field"])
+}
+
+// commandOf returns the transition or action that an operation is about, as it is after it where it still exists, or nil.
+func commandOf(before, next *Schema, op Operation) *Command {
+	switch op.Name {
+	case "add_transition", "add_custom_action":
+		e := next.Entity(op.Params["entity"])
+		for _, c := range e.Commands() {
+			if old, _ := before.CommandByUID(c.UID); old == nil {
+				return &c
+			}
+		}
+	}
+	if _, c := next.CommandByUID(op.Params["command"]); c != nil {
+		return c
+	}
+	_, c := before.CommandByUID(op.Params["command"])
+	return c
 }

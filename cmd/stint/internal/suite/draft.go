@@ -336,11 +336,13 @@ func (d *draft) with(e *scenario.Entity, name string, more ...*scenario.Field) b
 	return b
 }
 
-// full is a valid body of all fields.
+// full is a valid body of all fields that requests set.
 func (d *draft) full(e *scenario.Entity, name string) body {
 	b := body{}
 	for i := range e.Fields {
-		b[e.Fields[i].Name] = d.set(&e.Fields[i], name)
+		if f := &e.Fields[i]; !f.Managed() {
+			b[f.Name] = d.set(f, name)
+		}
 	}
 	return b
 }
@@ -349,7 +351,9 @@ func (d *draft) full(e *scenario.Entity, name string) body {
 func (d *draft) changed(e *scenario.Entity, name string, b body) body {
 	c := body{}
 	for i := range e.Fields {
-		c[e.Fields[i].Name] = d.other(&e.Fields[i], name, b)
+		if f := &e.Fields[i]; !f.Managed() {
+			c[f.Name] = d.other(f, name, b)
+		}
 	}
 	return c
 }

@@ -71,7 +71,7 @@ func steady(e *scenario.Entity) *scenario.Field {
 	var first *scenario.Field
 	for i := range e.Fields {
 		f := &e.Fields[i]
-		if f.Type == scenario.Ref {
+		if f.Type == scenario.Ref || f.Managed() {
 			continue
 		}
 		if f.Required {
@@ -175,7 +175,7 @@ func (g *generator) unknownKey(e *scenario.Entity) string {
 // stores field by field has stored others before it refuses.
 func (d *draft) spoil(e *scenario.Entity, b body) (spoiled body, field string) {
 	for i := len(e.Fields) - 1; i >= 0; i-- {
-		if f := &e.Fields[i]; f.Type != scenario.Ref {
+		if f := &e.Fields[i]; f.Type != scenario.Ref && !f.Managed() {
 			return b.but(f.Name, wrongValues(f, "")[0].value), f.Name
 		}
 	}

@@ -211,6 +211,9 @@ func (d *draft) seedBody(e *scenario.Entity, name string, i, n int) body {
 	nulls := 0
 	for j := range e.Fields {
 		f := &e.Fields[j]
+		if f.Managed() {
+			continue
+		}
 		if f.Nullable {
 			nulls++
 			if n > 2 && (i+nulls)%(n-1) == 0 {
