@@ -362,7 +362,7 @@ func describeConfig(g *configRows, limit float64, opt CompareOptions) (ConfigRes
 		r.notes = append(r.notes, Warning{Code: CodeStoppedRuns, Where: g.name, Text: text, at: atMean})
 	}
 	if g.pending > 0 {
-		warn(atNowhere, CodeIncomplete, "%d of %d runs have not ended; they count as stopped after the turns passed so far", g.pending, r.N)
+		warn(atMean, CodeIncomplete, "%d of %d runs have not ended; they count as stopped after the turns passed so far", g.pending, r.N)
 	}
 	for _, w := range m.Warnings {
 		r.notes = append(r.notes, Warning{Code: w.Code, Where: g.name, Text: w.Text, at: columnOf(w.Code)})

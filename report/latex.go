@@ -119,6 +119,9 @@ func (c *Comparison) LaTeX(w io.Writer) error {
 	for i, line := range notes.all(func(where string) string { return c.shortWhere(where) }) {
 		fmt.Fprintf(b, "\\noindent{\\footnotesize\\textsuperscript{%d} %s}\\par\n", i+1, escapeTeX(line))
 	}
+	for _, n := range c.notes {
+		fmt.Fprintf(b, "\\noindent{\\footnotesize Note: %s.}\\par\n", escapeTeX(n.Text))
+	}
 	for _, p := range strings.Split(c.Paragraph, "\n\n") {
 		fmt.Fprintf(b, "\n%s\n", escapeTeX(p))
 	}
@@ -175,6 +178,9 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 	}
 	for i, line := range notes.all(func(where string) string { return c.shortWhere(where) }) {
 		macro("Note"+letters(i+1), line)
+	}
+	for i, n := range c.notes {
+		macro("Remark"+letters(i+1), capital(n.Text)+".")
 	}
 	files["results.tex"] = out.Bytes()
 	return files

@@ -92,34 +92,36 @@ func trimNotTested(name string) string { return strings.TrimPrefix(name, "not te
 // columnOf places the notes of package stats in a table.
 func columnOf(code string) column {
 	switch code {
-	case stats.CodeZeroMethodDecides, stats.CodeDirectionSplit, stats.CodeCensoringDecides, stats.CodeApproximate:
+	case stats.CodeZeroMethodDecides, stats.CodeDirectionSplit, stats.CodeCensoringDecides, stats.CodeApproximate,
+		stats.CodeCannotReachAlpha, stats.CodeCannotSurviveFamily:
 		return atHolm
-	case stats.CodeDegenerate, stats.CodeTauBeyondData:
+	case stats.CodeDegenerate, stats.CodeTauBeyondData, stats.CodeTooManyStopped:
 		return atMean
-	case stats.CodeCannotReachAlpha, stats.CodeCannotSurviveFamily, stats.CodeTooManyStopped:
-		return atNowhere
 	}
 	return atName
 }
 
 // manyOfOne words a note that so many pairs or configurations carry, each with other figures, that one line must do.
 var manyOfOne = map[string]string{
-	stats.CodeStoppedUntested:   "runs were stopped, so these pairs are not tested and count in their family with p = 1",
-	stats.CodeZeroMethodDecides: "the treatment of zero differences decides",
-	stats.CodeDirectionSplit:    "the ranks favour one side and the mean the other, so neither is called better",
-	stats.CodeCensoringDecides:  "the stopped runs decide",
-	stats.CodeUnmatched:         "scenarios that only one side has are left out",
-	stats.CodeRepeatsTrimmed:    "surplus repeats are left out, so that both sides have the same number of runs in every scenario",
-	stats.CodeCapTooLow:         "both sides reach the cap in more than half of the scenarios: raise the cap",
-	stats.CodeAllTied:           "all differences are zero",
-	stats.CodeOneScenario:       "one shared scenario: shown, not tested",
-	CodeNotTested:               "too few shared scenarios: not tested, counted in the family with p = 1",
-	CodeFamilyPartly:            "a configuration without runs: not tested, counted in the family with p = 1",
-	CodeStoppedTested:           "runs were stopped: paired Prentice–Wilcoxon",
-	CodeInfraEnds:               "runs ended in the agent's own infrastructure, counted as failures",
-	CodeStoppedRuns:             "runs were stopped: restricted means (Kaplan–Meier)",
-	CodeMissingValue:            "rows without a value are left out",
-	CodeCostPartlyKnown:         "the cost of some runs is unknown; dollars are the mean of the others",
+	stats.CodeStoppedUntested:     "runs were stopped, so these pairs are not tested and count in their family with p = 1",
+	stats.CodeZeroMethodDecides:   "the treatment of zero differences decides",
+	stats.CodeDirectionSplit:      "the ranks favour one side and the mean the other, so neither is called better",
+	stats.CodeCensoringDecides:    "the stopped runs decide",
+	stats.CodeUnmatched:           "scenarios that only one side has are left out",
+	stats.CodeRepeatsTrimmed:      "surplus repeats are left out, so that both sides have the same number of runs in every scenario",
+	stats.CodeCapTooLow:           "both sides reach the cap in more than half of the scenarios: raise the cap",
+	stats.CodeAllTied:             "all differences are zero",
+	stats.CodeOneScenario:         "one shared scenario: shown, not tested",
+	stats.CodeCannotReachAlpha:    "too few non-zero differences for p to reach α",
+	stats.CodeCannotSurviveFamily: "could not have been significant in a family of this size",
+	stats.CodeTooManyStopped:      "more than 30 % of the runs were stopped",
+	CodeNotTested:                 "too few shared scenarios: not tested, counted in the family with p = 1",
+	CodeFamilyPartly:              "a configuration without runs: not tested, counted in the family with p = 1",
+	CodeStoppedTested:             "runs were stopped: paired Prentice–Wilcoxon",
+	CodeInfraEnds:                 "runs ended in the agent's own infrastructure, counted as failures",
+	CodeStoppedRuns:               "runs were stopped: restricted means (Kaplan–Meier)",
+	CodeMissingValue:              "rows without a value are left out",
+	CodeCostPartlyKnown:           "the cost of some runs is unknown; dollars are the mean of the others",
 }
 
 // maxNotes is the number of different notes of one code that are printed in full.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stint-bench/stint/stats"
@@ -257,21 +258,28 @@ func correctFamily(f DeclaredFamily, data []pairData, alpha float64) (FamilyResu
 		}
 		out.Pairs[i] = r
 	}
-	out.notes = familyNotes(f, fr)
+	out.familyNotes(fr)
 	return out, nil
 }
 
-// familyNotes words the warnings of package stats about a family.
-func familyNotes(f DeclaredFamily, fr stats.FamilyResult) []Warning {
-	var out []Warning
-	for _, w := range fr.Warnings {
-		where := w.Where
-		if where == "family" {
-			where = f.Name
-		}
-		out = append(out, Warning{Code: w.Code, Where: where, Text: w.Text, at: atNowhere})
+// familyNotes hands on the warnings of package stats: to the pair they speak of, or to the family.
+func (f *FamilyResult) familyNotes(fr stats.FamilyResult) {
+	index := make(map[string]int, len(f.Pairs))
+	for i := range f.Pairs {
+		index[f.Pairs[i].A+" − "+f.Pairs[i].B] = i
 	}
-	return out
+	for _, w := range fr.Warnings {
+		i, ok := index[w.Where]
+		if !ok {
+			f.notes = append(f.notes, Warning{Code: w.Code, Where: f.Name, Text: w.Text, at: atNowhere})
+			continue
+		}
+		at := columnOf(w.Code)
+		if slices.ContainsFunc(f.Pairs[i].notes, func(n Warning) bool { return n.Code == stats.CodeCannotReachAlpha }) {
+			at = atNowhere // that pair has a footnote which says why
+		}
+		f.Pairs[i].notes = append(f.Pairs[i].notes, Warning{Code: w.Code, Where: w.Where, Text: w.Text, at: at})
+	}
 }
 
 // discreteHolm is the second column, or nil where a member's null distribution is not written out.

@@ -57,6 +57,9 @@ func reportOf(ctx context.Context, e *env, source, out string, f compareFlags) e
 	if src.tables == nil && !src.options.Episodes {
 		mentionCap(e, src.set)
 	}
+	if err := checkNested(src.set); err != nil {
+		return err
+	}
 	c, err := report.Compare(src.set, src.options)
 	if err != nil {
 		return err
