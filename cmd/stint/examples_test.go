@@ -12,9 +12,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// TestExamples runs the examples that -h shows, verb by verb, in a folder with a study, an outcome file and a
-// finished run in runs/demo. The examples of demo itself take most of a minute, and those of harness install and check
-// need the network: .ci/run runs them.
+// TestExamples runs the examples that -h shows, verb by verb, in a folder with a study, an outcome file, a finished run
+// in runs/demo and a set in scenarios/main. The examples of demo itself take most of a minute, and those of harness
+// install and check need the network: .ci/run runs them.
 func TestExamples(t *testing.T) {
 	dir := t.TempDir()
 	for from, to := range map[string]string{"small.yaml": "study.yaml", "outcomes.csv": "outcomes.csv"} {
@@ -25,6 +25,7 @@ func TestExamples(t *testing.T) {
 		writeFile(t, dir, to, string(raw))
 	}
 	stint(t, dir, 0, "run", "study.yaml", "-o", filepath.Join("runs", "demo"), "-q")
+	stint(t, dir, 0, "scenario", "new", "--changes", "3", "--count", "2", "-q")
 	var examples func(c *cobra.Command)
 	examples = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {

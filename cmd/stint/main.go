@@ -12,6 +12,7 @@
 //	report    Markdown report with figures
 //	reproduce the failing requests of an attempt as curl lines, and its server
 //	digest    one hash per table, free of times and places
+//	scenario  make, prove, read, hand on scenarios
 //	doctor    what this machine can and cannot do
 //
 // The packages, bottom up: stats (estimates and tests on slices), logs (journal, run directory, tables),
@@ -125,7 +126,7 @@ compared by paired, multiplicity-corrected tests.`,
 	root.AddCommand(
 		newDemoCmd(e), newInitCmd(e), newRunCmd(e), newLsCmd(e), newIngestCmd(e), newCompareCmd(e),
 		newReportCmd(e), newCurveCmd(e), newPowerCmd(e), newReproduceCmd(e), newDigestCmd(e), newDoctorCmd(e),
-		newClassifyCmd(e), newExplainCmd(e), newAuditCmd(e), newHarnessCmd(e),
+		newClassifyCmd(e), newExplainCmd(e), newAuditCmd(e), newHarnessCmd(e), newScenarioCmd(e),
 	)
 	for _, c := range root.Commands() {
 		c.Args = inputArgs(e, c.Args)

@@ -2,19 +2,25 @@ package suite
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/url"
+	"runtime"
 	"slices"
 	"strings"
+	"sync"
+
+	"golang.org/x/sync/errgroup"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 )
 
-// minScore is the share of mutants that the suite of every turn must kill.
-const minScore = 0.98
+// MinScore is the share of mutants that the suite of every turn must kill.
+const MinScore = 0.98
 
 // Proof says whether a scenario may be used: at every turn the reference passes, nearly all mutants are killed,
 // and the reference of the turn before fails, unless the turn keeps the behaviour.
@@ -27,6 +33,7 @@ type Proof struct {
 type TurnProof struct {
 	Turn      int            `json:"turn"`
 	Operation string         `json:"operation"`
+	Key       string         `json:"key"` // hash of all that the proof rests on: both schemas, suite, versions
 	Clauses   int            `json:"clauses"`
 	Checks    int            `json:"checks"`
 	Requests  int            `json:"requests"`
@@ -46,45 +53,117 @@ func (t TurnProof) Score() float64 {
 	return float64(t.Killed) / float64(t.Mutants)
 }
 
+// Errs lists what forbids the use of the turn.
+func (t TurnProof) Errs() []error {
+	var errs []error
+	if len(t.Reference) > 0 {
+		errs = append(errs, fmt.Errorf("turn %d: the reference fails %s", t.Turn, strings.Join(t.Reference, ", ")))
+	}
+	if t.Score() < MinScore {
+		errs = append(errs, fmt.Errorf("turn %d: only %d of %d mutants are killed; the first survivor is %+v", t.Turn, t.Killed, t.Mutants, t.Survivors[0]))
+	}
+	switch {
+	case t.RedNeeded && t.Red == 0:
+		errs = append(errs, fmt.Errorf("turn %d: the service of turn %d passes too, so %s is not checked", t.Turn, t.Turn-1, t.Operation))
+	case !t.RedNeeded && t.Red > 0:
+		errs = append(errs, fmt.Errorf("turn %d: %s keeps the behaviour, but the service of turn %d fails", t.Turn, t.Operation, t.Turn-1))
+	}
+	return errs
+}
+
 // Err names what forbids the use of the scenario, or is nil.
 func (p *Proof) Err() error {
 	var errs []error
 	for _, t := range p.Turns {
-		if len(t.Reference) > 0 {
-			errs = append(errs, fmt.Errorf("turn %d: the reference fails %s", t.Turn, strings.Join(t.Reference, ", ")))
-		}
-		if t.Score() < minScore {
-			errs = append(errs, fmt.Errorf("turn %d: only %d of %d mutants are killed; the first survivor is %+v", t.Turn, t.Killed, t.Mutants, t.Survivors[0]))
-		}
-		if t.RedNeeded && t.Red == 0 {
-			errs = append(errs, fmt.Errorf("turn %d: the service of turn %d passes too, so %s is not checked", t.Turn, t.Turn-1, t.Operation))
-		}
+		errs = append(errs, t.Errs()...)
 	}
 	return errors.Join(errs...)
+}
+
+// ProveOptions say how a proof is made. The zero value proves everything, as many turns at once as there are processors.
+type ProveOptions struct {
+	Jobs  int                  // turns at once; 0 = the number of processors
+	Known map[string]TurnProof // proofs made before, by key: these turns are not proven again
+	Done  func(TurnProof)      // called for every turn that was proven now, one call at a time; nil = nobody listens
 }
 
 // Accept proves a scenario with its suites, in this process. What the proof found is in its result, see
 // [Proof.Err]; the error is about the proof itself.
 func Accept(sc *scenario.Scenario, suites []*Suite) (*Proof, error) {
-	if len(suites) != len(sc.Steps) {
-		return nil, fmt.Errorf("proving %s: %d suites for %d turns", sc.Name, len(suites), len(sc.Steps))
+	return Prove(context.Background(), &Material{Scenario: sc, Suites: suites, Content: ContentHash(sc, suites)}, ProveOptions{})
+}
+
+// Prove proves material turn by turn. The proof of a turn rests on nothing but the schemas of this turn and the one
+// before and on its suite, so it holds for every scenario that has such a turn, and needs no other turn's.
+func Prove(ctx context.Context, m *Material, opt ProveOptions) (*Proof, error) {
+	sc := m.Scenario
+	if len(m.Suites) != len(sc.Steps) {
+		return nil, fmt.Errorf("proving %s: %d suites for %d turns", sc.Name, len(m.Suites), len(sc.Steps))
 	}
-	p := &Proof{Content: ContentHash(sc, suites)}
-	for i, s := range suites {
-		t, err := prove(sc, i, s)
-		if err != nil {
-			return nil, fmt.Errorf("proving %s, turn %d: %w", sc.Name, i, err)
-		}
-		p.Turns = append(p.Turns, *t)
+	p := &Proof{Content: m.Content, Turns: make([]TurnProof, len(sc.Steps))}
+	if opt.Jobs <= 0 {
+		opt.Jobs = runtime.GOMAXPROCS(0)
+	}
+	g, ctx := errgroup.WithContext(ctx)
+	g.SetLimit(opt.Jobs)
+	var mu sync.Mutex
+	// The last turns take longest; beginning with them keeps all processors at work to the end.
+	for turn := len(sc.Steps) - 1; turn >= 0; turn-- {
+		g.Go(func() error {
+			key, err := proofKey(sc, turn, m.Suites[turn])
+			if err != nil {
+				return fmt.Errorf("proving %s, turn %d: %w", sc.Name, turn, err)
+			}
+			if t, ok := opt.Known[key]; ok {
+				t.Turn = turn
+				p.Turns[turn] = t
+				return nil
+			}
+			t, err := prove(ctx, sc, turn, m.Suites[turn])
+			if err != nil {
+				return fmt.Errorf("proving %s, turn %d: %w", sc.Name, turn, err)
+			}
+			t.Key = key
+			mu.Lock()
+			defer mu.Unlock()
+			p.Turns[turn] = *t
+			if opt.Done != nil {
+				opt.Done(*t)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); err != nil {
+		return nil, err
 	}
 	return p, nil
 }
 
-func prove(sc *scenario.Scenario, turn int, s *Suite) (*TurnProof, error) {
+// proofKey is the hash of all that the proof of a turn rests on.
+func proofKey(sc *scenario.Scenario, turn int, s *Suite) (string, error) {
+	h := sha256.New()
+	part(h, []byte(versionText(Versions())))
+	part(h, []byte(sc.Steps[turn].Operation.ID))
+	for i := max(turn-1, 0); i <= turn; i++ {
+		b, err := json.Marshal(sc.Steps[i].Schema)
+		if err != nil {
+			return "", fmt.Errorf("encoding the schema: %w", err)
+		}
+		part(h, b)
+	}
+	b, err := s.Encode()
+	if err != nil {
+		return "", err
+	}
+	part(h, b)
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+func prove(ctx context.Context, sc *scenario.Scenario, turn int, s *Suite) (*TurnProof, error) {
 	step := sc.Steps[turn]
 	t := &TurnProof{Turn: turn, Operation: step.Operation.ID, Clauses: len(s.Clauses), Checks: len(s.Checks), Requests: s.Requests(),
 		Survivors: []oracle.Fault{}, Reference: []string{}}
-	b := &bench{suite: s, schema: step.Schema}
+	b := &bench{ctx: ctx, suite: s, schema: step.Schema}
 	whole, err := b.whole(oracle.New(step.Schema))
 	if err != nil {
 		return nil, err
@@ -127,6 +206,7 @@ func prove(sc *scenario.Scenario, turn int, s *Suite) (*TurnProof, error) {
 
 // bench plays a suite on interpreters.
 type bench struct {
+	ctx    context.Context
 	suite  *Suite
 	schema *scenario.Schema
 }
@@ -137,7 +217,7 @@ func (b *bench) whole(i *oracle.Interp) ([]string, error) {
 	for w := range b.suite.Worlds {
 		i.Reset()
 		p := &player{transport: interpTransport{i}, ended: func() bool { return false }}
-		if err := r.world(context.Background(), b.suite, w, p); err != nil {
+		if err := r.world(b.ctx, b.suite, w, p); err != nil {
 			return nil, err
 		}
 	}
@@ -150,27 +230,32 @@ func (b *bench) alone(c *Check, i *oracle.Interp) (failed bool, err error) {
 	p := &player{transport: interpTransport{i}, ended: func() bool { return false }}
 	for _, w := range b.suite.Worlds {
 		if w.Name == c.World {
-			if err := p.setup(context.Background(), w.Setup); err != nil {
+			if err := p.setup(b.ctx, w.Setup); err != nil {
 				return false, err
 			}
 		}
 	}
-	o, err := p.check(context.Background(), c)
+	o, err := p.check(b.ctx, c)
 	return o.status != "", err
 }
 
-// kills says whether a check fails on the mutant: first the checks that cite its clause, each alone, which settles
-// nearly all; then the whole suite.
+// kills says whether a check fails on the mutant: first the checks that cite its clause, each alone, those that need
+// no seeded rows before the others, which settles nearly all; then the whole suite.
 func (b *bench) kills(f oracle.Fault) (bool, error) {
+	if err := b.ctx.Err(); err != nil {
+		return false, err
+	}
 	mutant := oracle.New(b.schema, f)
-	for i := range b.suite.Checks {
-		c := &b.suite.Checks[i]
-		if c.Clauses[0] != f.Clause {
-			continue
-		}
-		failed, err := b.alone(c, mutant)
-		if failed || err != nil {
-			return failed, err
+	for _, seeded := range []bool{false, true} {
+		for i := range b.suite.Checks {
+			c := &b.suite.Checks[i]
+			if c.Clauses[0] != f.Clause || (c.World == Seeded) != seeded {
+				continue
+			}
+			failed, err := b.alone(c, mutant)
+			if failed || err != nil {
+				return failed, err
+			}
 		}
 	}
 	failed, err := b.whole(mutant)

@@ -18,7 +18,7 @@ func suitesOf(t testing.TB, sc *scenario.Scenario) []*Suite {
 	return suites
 }
 
-// TestAccept proves ten scenarios of twelve changes. All mutants die; more is asked for than [minScore], so that a
+// TestAccept proves ten scenarios of twelve changes. All mutants die; more is asked for than [MinScore], so that a
 // weaker generator shows at once.
 func TestAccept(t *testing.T) {
 	const seeds = 10
@@ -80,7 +80,7 @@ func TestAcceptRefuses(t *testing.T) {
 	})
 	check("nothing about the change", "turn 1: the service of turn 0 passes too", func(s []*Suite) {
 		red := map[string]bool{}
-		b := &bench{suite: s[1], schema: sc.Steps[1].Schema}
+		b := &bench{ctx: t.Context(), suite: s[1], schema: sc.Steps[1].Schema}
 		failed, err := b.whole(oracle.New(sc.Steps[0].Schema))
 		if err != nil {
 			t.Fatal(err)

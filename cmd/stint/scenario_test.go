@@ -1,0 +1,117 @@
+package main
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/suite"
+)
+
+// TestScenarioNew makes a set, makes it larger and refuses to mix it with another.
+func TestScenarioNew(t *testing.T) {
+	dir := t.TempDir()
+	args := []string{"scenario", "new", "--seed", "5", "--changes", "2", "--count", "1", "-o", "set"}
+	stint(t, dir, 0, args...)
+	first, err := os.ReadFile(filepath.Join(dir, "set", "s01.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	args[7] = "3"
+	if out, errOut := stint(t, dir, 0, args...); out != "set\n" || !strings.Contains(errOut, "next: stint scenario check set") {
+		t.Errorf("stdout %q, stderr %q", out, errOut)
+	}
+	set, err := suite.ReadSet(filepath.Join(dir, "set"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(set.Files) != 3 || set.Files[0].License != "CC0-1.0" || set.Files[2].Delivery != "delta+file" {
+		t.Errorf("set %+v", set.Files)
+	}
+	if again, err := os.ReadFile(filepath.Join(dir, "set", "s01.json")); err != nil || string(again) != string(first) {
+		t.Errorf("the larger set changed its first scenario: %v", err)
+	}
+	_, errOut := stint(t, dir, 2, "scenario", "new", "--seed", "6", "--changes", "2", "--count", "1", "-o", "set")
+	if !strings.Contains(errOut, "made with other options: seed") || !strings.Contains(errOut, "hint: use the options") {
+		t.Errorf("another seed: %s", errOut)
+	}
+	for _, bad := range [][]string{{"--changes", "-1"}, {"--count", "0"}, {"--schedule", "often"}, {"--sampler", "dice"}, {"--delivery", "post"}, {"--seed", "9007199254740992"}} {
+		stint(t, dir, 2, append([]string{"scenario", "new", "-o", "other"}, bad...)...)
+	}
+	if _, err := os.Stat(filepath.Join(dir, "other")); err == nil {
+		t.Error("a bad option leaves a folder behind")
+	}
+}
+
+// TestScenarioCheck proves a set, uses what it has proven, and says what is wrong with sets that are not whole.
+func TestScenarioCheck(t *testing.T) {
+	dir := t.TempDir()
+	stint(t, dir, 0, "scenario", "new", "--seed", "5", "--changes", "2", "--count", "2", "-o", "set", "-q")
+	if _, errOut := stint(t, dir, 0, "scenario", "check", "set"); !strings.Contains(errOut, "0 of 6 turns proven now") {
+		t.Errorf("what new has proven is proven again: %s", errOut)
+	}
+	if err := os.RemoveAll(filepath.Join(dir, "set", "proof")); err != nil {
+		t.Fatal(err)
+	}
+	out, errOut := stint(t, dir, 0, "scenario", "check", "set", "--json")
+	if !strings.Contains(errOut, "6 of 6 turns proven now") {
+		t.Errorf("stderr %s", errOut)
+	}
+	r, err := suite.DecodeReport([]byte(out))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if r.Accepted() != 2 || r.Total.Turns != 6 || r.Total.Mutants == 0 || r.Total.Red != r.Total.RedNeeded {
+		t.Errorf("report %s", out)
+	}
+	if again, errOut := stint(t, dir, 0, "scenario", "check", "set", "--json"); again != out || !strings.Contains(errOut, "0 of 6") {
+		t.Errorf("the report of kept proofs is another: %s", errOut)
+	}
+	// A proof that is not whole is no proof.
+	writeFile(t, filepath.Join(dir, "set", "proof"), "s01.json", "{")
+	if again, errOut := stint(t, dir, 0, "scenario", "check", "set", "--json"); again != out || !strings.Contains(errOut, "3 of 6") {
+		t.Errorf("a torn proof: %s", errOut)
+	}
+	spoil := func(f func(map[string]any)) {
+		t.Helper()
+		path := filepath.Join(dir, "set", "s01.json")
+		raw, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m map[string]any
+		if err := json.Unmarshal(raw, &m); err != nil {
+			t.Fatal(err)
+		}
+		f(m)
+		raw, err = json.Marshal(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		writeFile(t, filepath.Join(dir, "bad"), "s01.json", string(raw))
+	}
+	if err := os.Mkdir(filepath.Join(dir, "bad"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for want, f := range map[string]func(map[string]any){
+		"but this stint generates":     func(m map[string]any) { m["content"] = strings.Repeat("0", 64) },
+		`schema "x" is not`:            func(m map[string]any) { m["schema"] = "x" },
+		"turns for a build and":        func(m map[string]any) { m["changes"] = 7 },
+		`unknown field \"extra\"`:      func(m map[string]any) { m["extra"] = 1 },
+		"it holds the scenario s02":    func(m map[string]any) { m["name"] = "s02" },
+		"does not belong to the param": func(m map[string]any) { m["turns"].([]any)[1].(map[string]any)["params"] = map[string]string{} },
+	} {
+		spoil(f)
+		if _, errOut := stint(t, dir, 2, "scenario", "check", "bad"); !strings.Contains(errOut, strings.ReplaceAll(want, `\"`, `"`)) {
+			t.Errorf("want %q in: %s", want, errOut)
+		}
+	}
+	if err := os.Remove(filepath.Join(dir, "set", "s01.json")); err != nil {
+		t.Fatal(err)
+	}
+	if _, errOut := stint(t, dir, 2, "scenario", "check", "set"); !strings.Contains(errOut, "s01.json is missing") {
+		t.Errorf("a gap: %s", errOut)
+	}
+}
