@@ -60,6 +60,13 @@ func (s *Study) mustStay() map[string]string {
 		"analysis.outcome":   s.Analysis.Outcome,
 		"analysis.alpha":     fmt.Sprint(s.Analysis.Alpha),
 	}
+	m["scenarios"] = "drawn"
+	if s.set != nil {
+		m["scenarios"] = "from a set"
+		for _, f := range s.set.Files {
+			m["scenarios: "+f.Name] = f.Content
+		}
+	}
 	for _, model := range s.Models {
 		m["models."+model.Name] = model.describe()
 	}
@@ -138,10 +145,10 @@ func (s *Study) limits() map[string]float64 {
 	}
 }
 
-// addable says which keys of mustStay may appear: configurations and the models they need. A family may not:
+// addable says which keys of mustStay may appear: configurations, the models they need, and scenarios. A family may not:
 // what is tested was declared before the first run.
 func addable(key string) bool {
-	return strings.HasPrefix(key, "configs: ") || strings.HasPrefix(key, "models.")
+	return strings.HasPrefix(key, "configs: ") || strings.HasPrefix(key, "models.") || strings.HasPrefix(key, "scenarios: ")
 }
 
 // differences compares the study a run was begun with and the one given now. Jobs, the judge, comments and

@@ -118,7 +118,7 @@ func scenarioKeys() *section {
 		{name: "sampler", doc: "who chooses the changes: rules", form: formSampler},
 		{name: "schedule", doc: "stratified: kinds of change are spread evenly over the turns (default); iid: independent draws", form: formWord, choices: schedules},
 		{name: "delivery", doc: "what the agent gets: delta (the change), delta+file (and SPEC.md, default), full (the specification in the request)", form: formWord, choices: deliveries},
-		{name: "set", doc: "folder with a prepared set of scenarios", form: formText},
+		{name: "set", doc: "folder of a set that stint scenario new has made; count takes the first of them", form: formText},
 	}}
 }
 

@@ -95,24 +95,6 @@ func (s *Study) unavailable(n *node, what, available string) error {
 	return s.src.errorAt(n.place, "available here: "+available, "%s is not available in this version of stint", what)
 }
 
-func (s *Study) readScenarios(root *node) error {
-	n := root.get("scenarios")
-	if set := n.get("set"); set != nil {
-		return s.unavailable(set, "scenarios: {set: …}", "scenarios: {count: N, changes: N}")
-	}
-	if n.get("count") == nil {
-		return s.src.errorAt(n.place, "for example scenarios: {count: 20, changes: 100}", "scenarios has no count")
-	}
-	s.Scenarios = Scenarios{
-		Count:    countOr(n.get("count"), 0),
-		Changes:  countOr(n.get("changes"), defaultChanges),
-		Sampler:  "rules",
-		Schedule: textOr(n.get("schedule"), "stratified"),
-		Delivery: textOr(n.get("delivery"), "delta+file"),
-	}
-	return nil
-}
-
 func (s *Study) readModels(root *node) error {
 	models := root.get("models")
 	if models == nil {

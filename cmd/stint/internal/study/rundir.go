@@ -26,7 +26,7 @@ func (s *Study) prepare(d *logs.RunDir) (notes []string, err error) {
 		return nil, err
 	}
 	if !begun { // nothing was recorded yet, so there is nothing to protect
-		if bytes.Equal(frozen, s.Source) {
+		if bytes.Equal(frozen, s.Source) && s.set == nil {
 			return nil, s.freezePrices(d)
 		}
 		if err := os.RemoveAll(d.ScenariosDir()); err != nil {
@@ -34,7 +34,7 @@ func (s *Study) prepare(d *logs.RunDir) (notes []string, err error) {
 		}
 		return nil, s.freeze(d)
 	}
-	if bytes.Equal(frozen, s.Source) {
+	if bytes.Equal(frozen, s.Source) && s.set == nil { // a set may have changed without the study
 		return nil, s.usePrices(d)
 	}
 	old, err := parse(d.StudyFile(), frozen, priceFromRunDir)
@@ -48,6 +48,9 @@ func (s *Study) prepare(d *logs.RunDir) (notes []string, err error) {
 	if err := s.usePrices(d); err != nil {
 		return nil, err
 	}
+	if err := s.copySet(d); err != nil {
+		return nil, err
+	}
 	if changed {
 		if err := s.keepOld(d, frozen); err != nil {
 			return nil, err
@@ -56,8 +59,12 @@ func (s *Study) prepare(d *logs.RunDir) (notes []string, err error) {
 	return notes, writeFile(d.StudyFile(), s.Source)
 }
 
-// freeze writes study.yaml and prices.yaml; the study comes last, since its presence means that both are there.
+// freeze writes study.yaml, prices.yaml and the scenarios of a prepared set; the study comes last, since its presence
+// means that all are there.
 func (s *Study) freeze(d *logs.RunDir) error {
+	if err := s.copySet(d); err != nil {
+		return err
+	}
 	if err := s.freezePrices(d); err != nil {
 		return err
 	}

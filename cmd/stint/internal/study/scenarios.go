@@ -105,19 +105,37 @@ func (l *library) path(i int) string {
 
 // readFile returns the file of scenario i, or nil if there is none.
 func (l *library) readFile(i int) (*suite.File, error) {
-	path := l.path(i)
-	f, err := suite.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+	f, err := readScenario(l.dir, i)
+	if f == nil || err != nil {
+		return nil, err
 	}
-	if err != nil {
-		return nil, fmt.Errorf("reading scenario file %s: %w", path, err)
+	if set := l.study.set; set != nil {
+		if f.Content != set.Files[i].Content {
+			return nil, fmt.Errorf("scenario file %s has the content %.12s, but %s has %.12s", l.path(i), f.Content, set.Path(i), set.Files[i].Content)
+		}
+		return f, nil
 	}
 	if seed := scenarioSeed(l.study.Seed, i); f.Seed != seed || f.Changes != l.study.Scenarios.Changes {
 		return nil, fmt.Errorf("scenario file %s does not belong to this study: it has the seed %d and %d changes, not %d and %d",
-			path, f.Seed, f.Changes, seed, l.study.Scenarios.Changes)
+			l.path(i), f.Seed, f.Changes, seed, l.study.Scenarios.Changes)
 	}
 	return f, nil
+}
+
+// readScenario returns the file of scenario i of a run directory, or nil if there is none.
+func readScenario(d *logs.RunDir, i int) (*suite.File, error) {
+	f, err := suite.ReadFile(filepath.Join(d.ScenariosDir(), scenarioName(i)+".json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	return f, err
+}
+
+func makeScenariosDir(d *logs.RunDir) error {
+	if err := os.MkdirAll(d.ScenariosDir(), 0o755); err != nil {
+		return fmt.Errorf("making the folder of the scenarios: %w", err)
+	}
+	return nil
 }
 
 // missing lists the scenarios whose content is not recorded yet.
@@ -133,8 +151,8 @@ func (l *library) missing() []int {
 
 // record generates the missing scenarios, several at once, and writes their files.
 func (l *library) record(ctx context.Context) error {
-	if err := os.MkdirAll(l.dir.ScenariosDir(), 0o755); err != nil {
-		return fmt.Errorf("making the folder of the scenarios: %w", err)
+	if err := makeScenariosDir(l.dir); err != nil {
+		return err
 	}
 	g, ctx := errgroup.WithContext(ctx)
 	g.SetLimit(runtime.NumCPU())

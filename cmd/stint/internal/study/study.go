@@ -9,6 +9,7 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -35,7 +36,9 @@ type Study struct {
 	Judge     *Judge
 	Families  []Family
 
-	src *source
+	src    *source
+	set    *suite.Set // prepared scenarios; nil = they are drawn
+	frozen bool       // read from a run directory
 }
 
 // Scenarios says what the agents are asked to do.
@@ -45,6 +48,7 @@ type Scenarios struct {
 	Sampler  string // rules
 	Schedule string // stratified or iid
 	Delivery string // delta, delta+file or full; a configuration may choose its own
+	Set      string // folder of the prepared set, as written; "" = the scenarios are drawn
 }
 
 // Model is one entry of models: an endpoint, or the preset of a simulated agent.
@@ -203,7 +207,7 @@ func parse(name string, b []byte, prices priceSource) (*Study, error) {
 	if err := src.check(root, studyKeys()); err != nil {
 		return nil, err
 	}
-	s := &Study{Path: name, Source: b, src: src}
+	s := &Study{Path: name, Source: b, src: src, frozen: prices == priceFromRunDir}
 	steps := []func(*node) error{s.readHead, s.readScenarios, s.readModels, s.readRunning, s.readConfigs, s.readAnalysis, s.readJudge}
 	for _, step := range steps {
 		if err := step(root); err != nil {
