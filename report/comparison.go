@@ -75,6 +75,8 @@ type ConfigResult struct {
 	Ends     map[string]int    `json:"ends"`   // failed, capped, stopped; they add up to n
 	Causes   map[string]int    `json:"causes"` // of the failed runs: drift, infra, bench, unknown; nil without verdicts
 	USD      *float64          `json:"usd"`    // mean dollars of the runs whose cost is known
+	// FailureRate is nil unless the outcome is a number of turns.
+	FailureRate *FailureRate `json:"failure_rate"`
 
 	restricted bool
 	scenarios  []scenarioValue // by scenario name
@@ -172,6 +174,7 @@ const (
 	atCost                  // dollars per episode
 	atHolm                  // the decision
 	atInfra                 // the number of runs that infrastructure ended
+	atRate                  // the test of one failure rate, which only reports show
 	atNowhere               // told in JSON and CSV only: the table shows it otherwise
 )
 

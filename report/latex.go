@@ -139,6 +139,9 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 	for i := range c.Families {
 		tables = append(tables, c.familyTable(i, notes))
 	}
+	if t, ok := c.rateTable(notes); ok {
+		tables = append(tables, t)
+	}
 	if t, ok := c.leafTable(); ok {
 		tables = append(tables, t)
 	}
@@ -170,6 +173,7 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 		macro("Family"+letters(i+1), c.familyText(&c.Families[i]))
 		macro("Correction"+letters(i+1), capital(familyLine(&c.Families[i]))+".")
 	}
+	macro("Rates", c.rateSentence())
 	macro("Methods", c.methods())
 	for _, f := range figures {
 		name := macroName(f.Name)
@@ -180,7 +184,7 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 		macro("Note"+letters(i+1), line)
 	}
 	for i, n := range c.notes {
-		macro("Remark"+letters(i+1), capital(n.Text)+".")
+		macro("Remark"+letters(i+1), n.Text+".")
 	}
 	files["results.tex"] = out.Bytes()
 	return files

@@ -11,7 +11,7 @@ import (
 
 // Markdown writes the comparison as Markdown: the same parts as [Comparison.Text], with all columns.
 func (c *Comparison) Markdown(w io.Writer) error {
-	if err := c.markdownBody(w); err != nil {
+	if err := c.markdownBody(w, false); err != nil {
 		return err
 	}
 	if c.Paragraph == "" {
@@ -23,8 +23,8 @@ func (c *Comparison) Markdown(w io.Writer) error {
 	return nil
 }
 
-// markdownBody writes header, tables and footnotes.
-func (c *Comparison) markdownBody(w io.Writer) error {
+// markdownBody writes header, tables and footnotes; failure rates only for a report.
+func (c *Comparison) markdownBody(w io.Writer, rates bool) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s\n\n", escapeMarkdown(c.header()))
 	for _, s := range c.firstSentences() {
@@ -35,6 +35,9 @@ func (c *Comparison) markdownBody(w io.Writer) error {
 	for i := range c.Families {
 		fmt.Fprintln(b)
 		c.markdownFamily(b, &c.Families[i], notes)
+	}
+	if rates {
+		c.markdownRates(b, notes)
 	}
 	c.markdownNotes(b, notes)
 	if err := b.Flush(); err != nil {

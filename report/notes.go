@@ -118,6 +118,7 @@ var manyOfOne = map[string]string{
 	CodeNotTested:                 "too few shared scenarios: not tested, counted in the family with p = 1",
 	CodeFamilyPartly:              "a configuration without runs: not tested, counted in the family with p = 1",
 	CodeStoppedTested:             "runs were stopped: paired Prentice–Wilcoxon",
+	stats.CodeFrailty:             "the failure rate differs between windows of turns; scenarios of different difficulty alone make it fall",
 	CodeInfraEnds:                 "runs ended in the agent's own infrastructure, counted as failures",
 	CodeStoppedRuns:               "runs were stopped: restricted means (Kaplan–Meier)",
 	CodeMissingValue:              "rows without a value are left out",

@@ -12,7 +12,7 @@ import (
 type pairData struct {
 	result   PairResult
 	p, minP  float64
-	attained []float64 // p-values the exact test of this pair can give; nil if not tested
+	attained []float64 // p-values the exact signed-rank test of this pair can give; nil if another one was made or none
 }
 
 // maxDiscrete bounds the non-zero differences for which the null distribution of a pair is written out for the
@@ -229,17 +229,15 @@ func correctFamily(f DeclaredFamily, data []pairData, alpha float64) (FamilyResu
 		Name: f.Name, Declared: f.Declared && f.Departure == "", departure: f.Departure, M: fr.M, Alpha: fr.Alpha, MinAttainable: ptr(fr.MinAttainable),
 		Pairs: make([]PairResult, len(data)), allCannot: fr.AllCannot, needed: fr.NeedNonZero,
 	}
-	discrete := discreteHolm(data)
+	discrete, err := discreteHolm(data)
+	if err != nil {
+		return FamilyResult{}, fmt.Errorf("correcting the family %q: %w", f.Name, err)
+	}
 	for i := range data {
 		r := data[i].result
 		r.Least = ptr(fr.Least[i])
 		if r.P != nil {
-			r.Holm = ptr(fr.Adjusted[i])
-			if discrete != nil {
-				r.HolmDiscrete = ptr(discrete[i])
-			} else {
-				r.notes = append(r.notes, Warning{Code: CodeUndefined, Where: tests[i].ID, Text: "no discrete Holm value: the exact null distribution of some pair of this family is not written out (too large, or runs were stopped)", at: atNowhere})
-			}
+			r.Holm, r.HolmDiscrete = ptr(fr.Adjusted[i]), ptr(discrete[i])
 		} else {
 			r.notes = append(r.notes, Warning{Code: CodeUndefined, Where: tests[i].ID, Text: "p, Holm and rank-biserial are undefined: " + r.Test, at: atNowhere})
 		}
@@ -282,24 +280,21 @@ func (f *FamilyResult) familyNotes(fr stats.FamilyResult) {
 	}
 }
 
-// discreteHolm is the second column, or nil where a member's null distribution is not written out.
-func discreteHolm(data []pairData) []float64 {
+// discreteHolm is the second column. Where a member's null distribution is not written out (runs were stopped, or it
+// would be too large) its bound stands in, which can only make the values larger.
+func discreteHolm(data []pairData) ([]float64, error) {
 	p := make([]float64, len(data))
-	attained := make([][]float64, len(data))
+	null := make([]stats.Null, len(data))
 	work := 0
 	for i := range data {
-		if p[i] = data[i].p; data[i].result.P != nil && data[i].attained == nil {
-			return nil
+		work += len(data[i].attained)
+	}
+	for i := range data {
+		p[i] = data[i].p
+		null[i] = stats.BoundedNull(data[i].minP)
+		if a := data[i].attained; a != nil && work <= maxDiscreteWork {
+			null[i] = stats.NullOf(a)
 		}
-		attained[i] = data[i].attained
-		work += len(attained[i])
 	}
-	if work > maxDiscreteWork {
-		return nil
-	}
-	out, err := stats.AdjustDiscrete(p, attained)
-	if err != nil {
-		return nil
-	}
-	return out
+	return stats.AdjustNull(p, null)
 }

@@ -219,7 +219,7 @@ func (rep *Report) markdown(w *bytes.Buffer, in Input) error {
 	}
 	fmt.Fprintf(b, "# %s\n\n**%s**\n\n", title, escapeMarkdown(rep.Headline))
 	var body bytes.Buffer
-	if err := c.markdownBody(&body); err != nil {
+	if err := c.markdownBody(&body, true); err != nil {
 		return err
 	}
 	b.Write(body.Bytes())
@@ -259,7 +259,7 @@ func (c *Comparison) methods() string {
 	if len(c.Families) == 0 {
 		return s
 	}
-	s += " Test of a pair: " + c.testWords() + "; two-sided. The p of each family are adjusted by Holm's procedure over all its pairs, whether tested or not; the discrete Holm value beside it uses the exact null distributions and never decides. \"Least possible\" is the smallest adjusted p the pair could have had, given how many scenarios differ: above α the data could not have shown anything."
+	s += " Test of a pair: " + c.testWords() + "; two-sided. The p of each family are adjusted by Holm's procedure over all its pairs, whether tested or not; the discrete Holm value beside it uses the exact null distributions (bounds of them for pairs with stopped runs) and never decides. \"Least possible\" is the smallest adjusted p the pair could have had, given how many scenarios differ: above α the data could not have shown anything."
 	if c.episodes {
 		s += " Failures in the agent's own infrastructure count as failures (as run), since the harness is part of the configuration."
 	}

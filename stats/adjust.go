@@ -159,8 +159,41 @@ func hommel(p []float64) {
 // It is never larger than Holm. That it controls the family-wise error for all
 // pairs of configurations is simulated, not proved: show it beside Holm.
 func AdjustDiscrete(p []float64, attainable [][]float64) ([]float64, error) {
-	if len(p) != len(attainable) {
-		return nil, fmt.Errorf("discrete adjustment of %d p-values with %d null distributions", len(p), len(attainable))
+	null := make([]Null, len(attainable))
+	for i, a := range attainable {
+		null[i] = NullOf(a)
+	}
+	return AdjustNull(p, null)
+}
+
+// A Null gives the probability, if there is no difference, that a test's p-value
+// is at most t.
+type Null func(t float64) float64
+
+// NullOf is the null distribution of a test with these possible p-values,
+// ascending, as [AttainableP] returns them.
+func NullOf(attainable []float64) Null {
+	return func(t float64) float64 { return discreteCDF(attainable, t) }
+}
+
+// BoundedNull bounds the null distribution of a valid test whose possible
+// p-values are not written out: none is below minP, and none is more frequent
+// than it says. With it in place of the exact distribution the discrete
+// adjustment errs upward only.
+func BoundedNull(minP float64) Null {
+	return func(t float64) float64 {
+		if t*(1+1e-12) < minP {
+			return 0
+		}
+		return math.Min(1, t)
+	}
+}
+
+// AdjustNull is [AdjustDiscrete] for tests whose null distributions are given as
+// functions.
+func AdjustNull(p []float64, null []Null) ([]float64, error) {
+	if len(p) != len(null) {
+		return nil, fmt.Errorf("discrete adjustment of %d p-values with %d null distributions", len(p), len(null))
 	}
 	if _, err := Adjust(p, Holm); err != nil {
 		return nil, err
@@ -171,7 +204,7 @@ func AdjustDiscrete(p []float64, attainable [][]float64) ([]float64, error) {
 	for k, i := range order {
 		sum := 0.0
 		for _, j := range order[k:] {
-			sum += discreteCDF(attainable[j], p[i])
+			sum += null[j](p[i])
 		}
 		most = math.Max(most, math.Min(1, sum))
 		out[i] = most

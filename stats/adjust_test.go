@@ -167,3 +167,48 @@ func TestAttainableOneSided(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// TestBoundedNull: with bounds in place of the distributions the adjusted values
+// lie between the discrete and the plain Holm, and a test that cannot reach a p
+// that small costs nothing.
+func TestBoundedNull(t *testing.T) {
+	d := [][]float64{{5, 4, 3, 2, 1, 1, 6}, {1, -1, 2, 3}, {7, 8, -9, 10, 11, 12, 1, 2, 3}}
+	var p []float64
+	var exact, bound []Null
+	for _, x := range d {
+		r, err := SignedRank(x, SignedRankOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, err := AttainableP(x, SignedRankOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p = append(p, r.P)
+		exact, bound = append(exact, NullOf(a)), append(bound, BoundedNull(r.MinP))
+	}
+	sharp, err := AdjustNull(p, exact)
+	if err != nil {
+		t.Fatal(err)
+	}
+	loose, err := AdjustNull(p, bound)
+	if err != nil {
+		t.Fatal(err)
+	}
+	holm, err := Adjust(p, Holm)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p {
+		if !(p[i] <= sharp[i] && sharp[i] <= loose[i] && loose[i] <= holm[i]) {
+			t.Errorf("%d: p %v, discrete %v, bounded %v, Holm %v", i, p[i], sharp[i], loose[i], holm[i])
+		}
+	}
+	// Four differences cannot give less than 0.125: the first step has two members.
+	if p[0] >= 0.125 || loose[0] != 2*p[0] {
+		t.Errorf("p %v, bounded %v", p, loose)
+	}
+	if _, err := AdjustNull(p, bound[:1]); err == nil {
+		t.Error("one distribution for three p: no error")
+	}
+}

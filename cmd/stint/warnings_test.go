@@ -18,8 +18,9 @@ import (
 // How a warning reaches a reader of text, besides JSON and the report.
 const (
 	asFootnote = `[⁰¹²³⁴⁵⁶⁷⁸⁹] ([^⁰¹²³⁴⁵⁶⁷⁸⁹]*: )?` // a numbered line below the tables
-	asNote     = `note: `                             // a remark on the source as a whole
-	asFirst    = ``                                   // the sentence before all tables, in its own words
+	asNote     = `note: `                           // a remark on the source as a whole
+	inReport   = `-`                                // not in text: it belongs to a table that only reports have
+	asFirst    = ``                                 // the sentence before all tables, in its own words
 )
 
 // turnsCSV writes outcomes of a and b, "-" for a missing run; s marks a stopped one.
@@ -69,6 +70,7 @@ func TestWarnings(t *testing.T) {
 		{stats.CodeTooManyStopped, turnsCSV("3s 4s 9s 9 5 6 7", "1 2 3 4 5 6 7"), cap50, asFootnote},
 		{stats.CodeUnmatched, turnsCSV("3 4 5 6 7 8 -", "1 2 3 4 5 6 7"), cap50, asFootnote},
 		{stats.CodeZeroMethodDecides, turnsCSV("9 9 9 9 9 9 9 1 5 5 5", "8 7 6 5 4 3 2 5 5 5 5"), cap50, asFootnote},
+		{stats.CodeFrailty, turnsCSV("0 0 0 0 0 0 0 0 50 50 50 50 50 50 50 50", many(16, "7")), cap50, inReport},
 		{report.CodeStoppedRuns, turnsCSV("3s 4 9 9 5 6 7", "1 2 3 4 5 6 7"), cap50, asFootnote},
 		{report.CodeStoppedTested, turnsCSV("3s 4 9 9 5 6 7", "1 2 3 4 5 6 7"), cap50, asFootnote},
 		{report.CodeUndefined, "config,scenario,turns\na,x,3\nb,x,5\n", cap50, asFootnote},
@@ -119,11 +121,16 @@ func checkWarning(t *testing.T, dir, source, code, how string, flags []string) {
 			shown = f
 		}
 	}
-	if shown == "" {
+	results := map[string]string{}
+	switch {
+	case how == inReport:
+		shown = found[0]
+	case shown == "":
 		t.Fatalf("the text does not show %q:\n%s", found, run("compare"))
+	default:
+		results["compare --md"], results["compare --latex"] = run("compare", "--md"), run("compare", "--latex")
 	}
 	run("report", "-o", "out")
-	results := map[string]string{"compare --md": run("compare", "--md"), "compare --latex": run("compare", "--latex")}
 	for _, name := range []string{"index.html", "report.md", "results.tex", "summary.json"} {
 		raw, err := os.ReadFile(filepath.Join(dir, "out", name))
 		if err != nil {
