@@ -144,5 +144,5 @@ func percent(share float64) string {
 	if share == 1 {
 		return "100 %"
 	}
-	return fmt.Sprintf("%.2f %%", min(100*share, 99.99))
+	return fmt.Sprintf("%.4g %%", min(100*share, 99.99))
 }

@@ -2,12 +2,17 @@ package main
 
 import (
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/suite"
+	"github.com/stint-bench/stint/logs"
 )
 
 // TestScenarioNew makes a set, makes it larger and refuses to mix it with another.
@@ -113,5 +118,84 @@ func TestScenarioCheck(t *testing.T) {
 	}
 	if _, errOut := stint(t, dir, 2, "scenario", "check", "set"); !strings.Contains(errOut, "s01.json is missing") {
 		t.Errorf("a gap: %s", errOut)
+	}
+}
+
+// TestScenarioShow reads a set in every way that show has.
+func TestScenarioShow(t *testing.T) {
+	dir := t.TempDir()
+	stint(t, dir, 0, "scenario", "new", "--seed", "5", "--changes", "4", "--count", "2", "-o", "set", "-q")
+	out, _ := stint(t, dir, 0, "scenario", "show", "set", "1")
+	if !strings.HasPrefix(out, "s01 · content ") || strings.Count(out, "\n") != 8 || !strings.Contains(out, "build the service") {
+		t.Errorf("show: %s", out)
+	}
+	out, _ = stint(t, dir, 0, "scenario", "show", "set", "s02", "--turn", "4")
+	for _, want := range []string{"\nturn 4: ", "━━ change request", "━━ SPEC.md", "━━ clauses: ", "━━ suite: ", "W0, a server of its own", "cites c1", " → 404 ", "since turn 0"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("show --turn says no %q", want)
+		}
+	}
+	asJSON, _ := stint(t, dir, 0, "scenario", "show", "set", "2", "--turn", "4", "--json")
+	var shown shownScenario
+	if err := json.Unmarshal([]byte(asJSON), &shown); err != nil {
+		t.Fatal(err)
+	}
+	turn := shown.Turns[0]
+	if turn.Turn != 4 || turn.Suite == nil || len(turn.Table) != turn.Clauses || len(turn.Suite.Checks) != turn.Checks || !strings.Contains(turn.Spec, "#") {
+		t.Errorf("show --json: %+v", turn)
+	}
+	out, _ = stint(t, dir, 0, "scenario", "show", "set", "set", "--contents")
+	for _, want := range []string{"what the sets contain", "checks, new", "all A", "ref_exists", "nearest pair", "near duplicates, below 0.5"} {
+		if !strings.Contains(out, want) {
+			t.Errorf("show --contents says no %q:\n%s", want, out)
+		}
+	}
+	for _, bad := range [][]string{{"set"}, {"set", "3"}, {"set", "x"}, {"set", "1", "--turn", "5"}, {"set", "1", "--turn", "-1"}, {"--contents", "set", "--turn", "1"}, {"nowhere", "1"}, {"set", "--failures", "x"}} {
+		stint(t, dir, 2, append([]string{"scenario", "show"}, bad...)...)
+	}
+}
+
+// TestFailureCounts holds the table of failing operations against counts by hand.
+func TestFailureCounts(t *testing.T) {
+	yes, no := true, false
+	tables := &logs.Tables{
+		Episodes: []logs.EpisodeRow{{Episode: "a", Config: "weak"}, {Episode: "b", Config: "weak"}},
+		Turns: []logs.TurnRow{
+			{Episode: "a", Turn: 0, Operation: "build", OperationLabel: "A", Passed: &yes},
+			{Episode: "a", Turn: 1, Operation: "set_range:1", OperationLabel: "T", Passed: &no},
+			{Episode: "b", Turn: 0, Operation: "build", OperationLabel: "A", Passed: &yes},
+			{Episode: "b", Turn: 1, Operation: "set_range:2", OperationLabel: "T", Passed: &yes},
+			{Episode: "b", Turn: 2, Operation: "set_length:2", OperationLabel: "T", Passed: &no},
+			{Episode: "b", Turn: 3, Operation: "set_length:3", OperationLabel: "T"},
+		},
+	}
+	got := map[string]string{}
+	for _, r := range countFailures(tables) {
+		got[r.Label+"/"+r.Operation] = fmt.Sprintf("%d of %d", r.Failed, r.Turns)
+	}
+	want := map[string]string{"/": "2 of 5", "/build": "0 of 2", "T/": "2 of 3", "T/set_range": "1 of 2", "T/set_length": "1 of 1"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestScenarioReport prints a proof that is not accepted.
+func TestScenarioReport(t *testing.T) {
+	r := suite.NewReport()
+	r.Add(&suite.File{Name: "s01"}, &suite.Proof{Content: strings.Repeat("a", 64), Turns: []suite.TurnProof{
+		{Turn: 0, Mutants: 10, Killed: 10, Checks: 5},
+		{Turn: 1, Operation: "set_range:1", Mutants: 10, Killed: 9, RedNeeded: true, Survivors: []oracle.Fault{{Kind: "permissive", Subject: "e1.f1", Param: "range", Clause: "c9"}}},
+	}})
+	var b strings.Builder
+	if err := printReport(&b, r); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"95 %        90 %     passes       0 of 1        no", "turn 1: only 9 of 10 mutants are killed", "so set_range:1 is not checked", "1 survivor;", "s01  turn 1  c9  permissive  e1.f1  range"} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %q in\n%s", want, b.String())
+		}
+	}
+	if r.Accepted() != 0 {
+		t.Error("it is accepted")
 	}
 }

@@ -325,3 +325,15 @@ func writeWhole(path string, b []byte) error {
 	}
 	return nil
 }
+
+// SameSuite holds a suite against the one that the file records for its turn.
+func (f *File) SameSuite(turn int, s *Suite) error {
+	b, err := s.Encode()
+	if err != nil {
+		return err
+	}
+	if now := suiteSum(b); now != f.Turns[turn].Suite {
+		return f.unlike(f.Name, "", fmt.Errorf("its suite of turn %d has the hash %.12s instead of %.12s", turn, now, f.Turns[turn].Suite))
+	}
+	return nil
+}

@@ -42,6 +42,17 @@ type ClauseInfo struct {
 	Changed    int    `json:"changed"`
 }
 
+// Age is that of the clause at a turn.
+func (c ClauseInfo) Age(turn int) string {
+	switch turn {
+	case c.Introduced:
+		return AgeNew
+	case c.Changed:
+		return AgeChanged
+	}
+	return AgeOld
+}
+
 // World is one server's life: the steps that seed it, which assert nothing but their status.
 type World struct {
 	Name  string `json:"name"`
