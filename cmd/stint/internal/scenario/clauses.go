@@ -32,14 +32,18 @@ func (s *Schema) requirements() []requirement {
 		e := &s.Entities[i]
 		for _, k := range entityKinds {
 			params := ""
-			if k == KindExactKeys {
+			switch k {
+			case KindExactKeys:
 				params = "keys=" + strings.Join(fieldUIDs(e), ",")
+			case KindReplace:
+				params = e.keptParams()
 			}
 			reqs = append(reqs, requirement{clauseKey{k, e.UID}, params})
 		}
 		for j := range e.Fields {
 			reqs = e.Fields[j].requirements(reqs)
 		}
+		reqs = e.pairRequirements(reqs)
 		reqs = e.lifeRequirements(reqs)
 	}
 	for i := range s.Analytics {
@@ -69,11 +73,11 @@ func (f *Field) requirements(reqs []requirement) []requirement {
 	add(KindType, "type="+string(f.Type))
 	switch {
 	case f.Required:
-		add(KindRequired, "")
+		add(KindRequired, f.presenceParams())
 	case f.Default != nil:
-		add(KindDefault, "value="+f.Literal(f.Default))
+		add(KindDefault, join(f.presenceParams(), "value="+f.Literal(f.Default)))
 	default:
-		add(KindOptional, "")
+		add(KindOptional, f.presenceParams())
 	}
 	if f.Nullable {
 		add(KindNullable, "")
@@ -86,11 +90,17 @@ func (f *Field) requirements(reqs []requirement) []requirement {
 	if f.MinLen != nil || f.MaxLen != nil {
 		add(KindLength, f.LengthParams())
 	}
+	if f.Pattern != "" {
+		add(KindPattern, f.PatternParams())
+	}
 	if f.Type == Enum {
 		add(KindEnum, f.EnumParams())
 	}
 	if f.Unique {
 		add(KindUnique, "")
+	}
+	if f.Immutable {
+		add(KindImmutable, "")
 	}
 	if f.Type == Ref {
 		add(KindRefExists, "target="+f.Target)
@@ -112,6 +122,14 @@ func (f *Field) LengthParams() string {
 
 // EnumParams is the canonical text of the field's values: "values=open,closed".
 func (f *Field) EnumParams() string { return "values=" + strings.Join(f.Values, ",") }
+
+// join puts parameters together; an empty one is left out.
+func join(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a + ";" + b
+}
 
 func intText[T int | int64](p *T) string {
 	if p == nil {

@@ -150,8 +150,8 @@ func TestManySeeds(t *testing.T) {
 // checkStep checks one change against the state before it, and perhaps that it can be repeated.
 func checkStep(t *testing.T, before, st *Step, repeat bool) {
 	t.Helper()
-	if st.Operation.Label != "B" && len(st.Added)+len(st.Changed) == 0 {
-		t.Errorf("turn %d: %s adds and changes no clause", st.Turn, st.Operation.ID)
+	if st.Operation.Label != "B" && len(st.Added)+len(st.Changed)+len(st.Removed) == 0 {
+		t.Errorf("turn %d: %s adds, changes and removes no clause", st.Turn, st.Operation.ID)
 	}
 	if st.Operation.Label == "B" && len(st.Added)+len(st.Changed)+len(st.Removed) > 0 {
 		t.Errorf("turn %d: %s changes clauses", st.Turn, st.Operation.ID)

@@ -119,7 +119,7 @@ func titleRenameField(s *Schema, p map[string]string) string {
 	return fmt.Sprintf("%s.%s is now %s", e.Name, f.Name, p["name"])
 }
 
-// enumerateRemoveField offers fields that nothing else is built on; two stay, one of them required.
+// enumerateRemoveField offers fields that nothing else is built on; two stay, one of them required and one that can change.
 func enumerateRemoveField(x *enumeration) {
 	for i := range x.s.Entities {
 		e := &x.s.Entities[i]
@@ -128,7 +128,7 @@ func enumerateRemoveField(x *enumeration) {
 		}
 		for j := range e.Fields {
 			f := &e.Fields[j]
-			if f.Type == Ref || x.s.used(f.UID) || f.Required && e.requiredFields() == 1 {
+			if f.Type == Ref || x.s.used(f.UID) || f.Required && e.requiredFields() == 1 || f.steady() && e.steadyFields() == 1 {
 				continue
 			}
 			x.add(map[string]string{"field": f.UID})

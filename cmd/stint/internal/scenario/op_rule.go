@@ -29,9 +29,25 @@ func (x *enumeration) hint(e *Entity, f *Field) attribute {
 
 // addChanged records an instance if the field, changed so, is still well-formed and what is built on it still stands.
 func (x *enumeration) addChanged(changed Field, params map[string]string) {
-	if changed.validate() == nil && x.s.checkUses(&changed) == nil {
+	if changed.validate() == nil && x.fits(changed) && x.s.checkUses(&changed) == nil {
 		x.add(params)
 	}
+}
+
+// fits reports whether the groups and orders of an entity still stand when one of its fields changes.
+func (x *enumeration) fits(changed Field) bool {
+	e, _ := x.s.FieldByUID(changed.UID)
+	if e == nil {
+		return false
+	}
+	c := *e
+	c.Fields = append([]Field(nil), e.Fields...)
+	for i := range c.Fields {
+		if c.Fields[i].UID == changed.UID {
+			c.Fields[i] = changed
+		}
+	}
+	return c.checkPairs() == nil
 }
 
 // enumerateSetRange offers two drawn ranges for every ordered field that has none.
@@ -177,7 +193,7 @@ func titleRange(s *Schema, p map[string]string) string {
 // enumerateSetLength offers one drawn pair of limits for every string without any.
 func enumerateSetLength(x *enumeration) {
 	x.eachField(func(e *Entity, f *Field) {
-		if f.Type != String || f.MinLen != nil || f.MaxLen != nil {
+		if f.Type != String || f.MinLen != nil || f.MaxLen != nil || f.Pattern != "" {
 			return
 		}
 		c := *f

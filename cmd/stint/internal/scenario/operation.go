@@ -33,6 +33,10 @@ type kindOfOperation struct {
 
 // operations lists all kinds. It is a function, since the table refers to functions that use it.
 func operations() []kindOfOperation {
+	return slices.Concat(basicOperations(), fieldOperations())
+}
+
+func basicOperations() []kindOfOperation {
 	return []kindOfOperation{
 		{"add_entity", "A", 2, enumerateAddEntity, applyAddEntity, titleAddEntity},
 		{"add_optional_field", "A", 4, enumerateAddOptional, applyAddField, titleAddField},

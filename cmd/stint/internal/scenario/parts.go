@@ -5,8 +5,9 @@ package scenario
 // How requests meet these rules, in the words that SPEC.md renders:
 //
 // A group forbids a second row with the same two values: 409, code "unique", field null. A null in either field
-// is never a duplicate. An order wants Low ≤ High when both have a value, after the request is merged with what is
-// stored: 400, code "order", field the name of High.
+// is never a duplicate; a row may keep its own pair. The first field of a group could be unique by itself (type, room,
+// no default), so that pairs never run out. An order wants Low ≤ High when both have a value, after the request is merged with what is
+// stored: 400, code "order", field the name of High. Its fields have no range, no default and no uniqueness.
 //
 // A machine begins every new row in Initial. POST /PLURAL/{id}/NAME of a transition needs no body and ignores one:
 // 200 with the whole object, 404 for an unknown id, 409 with code "state" and the state field's name from a state that

@@ -18,6 +18,8 @@ func (s *Schema) phrase(kind Kind, subject string) (title, text string) {
 		if a := s.AnalyticsByUID(subject); a != nil {
 			return s.analyticsPhrase(a)
 		}
+	case KindGroup, KindOrder:
+		return s.pairPhrase(subject)
 	case KindGone:
 		if t := s.TombstoneByUID(subject); t != nil {
 			return s.gonePhrase(t)
@@ -51,7 +53,7 @@ func (s *Schema) entityPhrase(kind Kind, e *Entity) (title, text string) {
 			"their number; with no %s the array is empty and N is 0.", path, s.Conventions.ItemsKey, s.Conventions.TotalKey, many, many)
 	case KindReplace:
 		return "replace " + one, fmt.Sprintf("`PUT %s/{id}` with a valid object gives all fields new values and answers 200 with the complete %s. A field "+
-			"that the request leaves out is treated as in `POST`: the old value is not kept. The `id` stays.", path, one)
+			"that the request leaves out is treated as in `POST`: the old value is not kept%s. The `id` stays.", path, one, e.exceptKept())
 	case KindUpdate:
 		return "update " + one, fmt.Sprintf("`PATCH %s/{id}` changes the fields that the request contains, leaves all others as they are, and answers 200 with the "+
 			"complete %s. `{}` changes nothing.", path, one)
@@ -70,6 +72,20 @@ func (s *Schema) entityPhrase(kind Kind, e *Entity) (title, text string) {
 	return "", ""
 }
 
+// exceptKept names the fields that keep their values when PUT leaves them out.
+func (e *Entity) exceptKept() string {
+	var names []string
+	for i := range e.Fields {
+		if e.Fields[i].Immutable {
+			names = append(names, code(e.Fields[i].Name))
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return " (except for " + listing(names) + ", which can never change)"
+}
+
 // typePhrase says what values a field takes, null aside.
 func (s *Schema) typePhrase(f *Field) string {
 	switch f.Type {
@@ -85,6 +101,8 @@ func (s *Schema) typePhrase(f *Field) string {
 		return "a JSON string from a list of values"
 	case Date:
 		return "a JSON string with a day of the calendar in the form `YYYY-MM-DD`"
+	case Datetime:
+		return "a JSON string with a day and a time of it in UTC in the form `YYYY-MM-DDTHH:MM:SSZ`"
 	case Ref:
 		if e := s.Entity(f.Target); e != nil {
 			return "a JSON number without fraction, the id of " + article(human(e.Name))
@@ -108,14 +126,16 @@ func (s *Schema) fieldPhrase(kind Kind, e *Entity, f *Field) (title, text string
 			text += " So is a number such as 2.5."
 		case Date:
 			text += " So is a string that is no such day, for example `\"2023-02-30\"` or `\"tomorrow\"`."
+		case Datetime:
+			text += " So is a string that is no such moment, for example `\"2023-02-30T10:00:00Z\"`, `\"2023-02-03T25:00:00Z\"` or `\"2023-02-03\"`."
 		}
 		return fmt.Sprintf("%s: %s", full, f.Type), text
 	case KindRequired:
-		return full + " is required", fmt.Sprintf("%s of %s must be in every `POST` and `PUT`. Without it: %s.", name, an, refusal(400, "required", f))
+		return full + " is required", fmt.Sprintf("%s of %s must be in every %s. Without it: %s.", name, an, f.presenceVerbs(), refusal(400, "required", f))
 	case KindOptional:
-		return full + " is optional", fmt.Sprintf("%s of %s may be left out of `POST` and `PUT` and is null then.", name, an)
+		return full + " is optional", fmt.Sprintf("%s of %s may be left out of %s and is null then.", name, an, f.presenceVerbs())
 	case KindDefault:
-		return full + " has a default", fmt.Sprintf("%s of %s may be left out of `POST` and `PUT` and is %s then.", name, an, code(f.Literal(f.Default)))
+		return full + " has a default", fmt.Sprintf("%s of %s may be left out of %s and is %s then.", name, an, f.presenceVerbs(), code(f.Literal(f.Default)))
 	case KindNullable:
 		return full + " may be null", fmt.Sprintf("%s of %s may be null: `POST`, `PUT` and `PATCH` accept an explicit null, which is stored and returned as null.", name, an)
 	case KindNotNull:
@@ -127,6 +147,12 @@ func (s *Schema) fieldPhrase(kind Kind, e *Entity, f *Field) (title, text string
 		phrase := f.lengthPhrase()
 		return full + " has " + phrase, fmt.Sprintf("%s of %s must have %s%s, counted as Unicode code points. Otherwise: %s.", name, an, phrase,
 			bothIncluded(f.MinLen != nil && f.MaxLen != nil), refusal(400, "length", f))
+	case KindPattern:
+		return full + " has the form " + f.Pattern, fmt.Sprintf("%s of %s must be exactly %s, as in `%s`, with nothing before, between or after them; a capital letter is one of `A` to `Z`, a "+
+			"digit one of `0` to `9`. Otherwise: %s.", name, an, patternPhrase(f.Pattern), patternExample(f.Pattern), refusal(400, "pattern", f))
+	case KindImmutable:
+		return full + " can not change", fmt.Sprintf("%s of %s never changes after the `POST`. A `PUT` or `PATCH` with another value than the stored one (null counts as a value) is "+
+			"refused: %s. The stored value may be repeated, and a `PUT` that leaves %s out keeps it.", name, an, refusal(409, "immutable", f), name)
 	case KindEnum:
 		return full + ": list of values", fmt.Sprintf("%s of %s must be one of %s, written exactly so. Any other string: %s.", name, an, quoted(f.Values), refusal(400, "enum", f))
 	case KindUnique:

@@ -85,7 +85,7 @@ type Field struct {
 	OnDelete OnDelete `json:"on_delete,omitempty"`
 
 	Pattern   string    `json:"pattern,omitempty"`   // string: see [Field.Allows]; "AAA-999" is three capitals, a hyphen, three digits
-	Immutable bool      `json:"immutable,omitempty"` // PUT and PATCH may repeat the stored value or leave it out, nothing else
+	Immutable bool      `json:"immutable,omitempty"` // PUT and PATCH may repeat the stored value (null is one) or leave it out, which keeps it in PUT too, required or not
 	State     bool      `json:"state,omitempty"`     // enum that Entity.Machine keeps; its key is ignored in requests
 	Computed  *Computed `json:"computed,omitempty"`  // derived when it is read; its key is ignored in requests
 	Nested    bool      `json:"nested,omitempty"`    // ref: GET /TARGETS/{id}/PLURAL lists the rows that refer to that row

@@ -139,8 +139,14 @@ func (s *Schema) fieldRow(f *Field) string {
 	if f.Type == Enum {
 		rules = append(rules, "one of "+strings.Join(f.Values, ", "))
 	}
+	if f.Pattern != "" {
+		rules = append(rules, "form "+code(f.Pattern))
+	}
 	if f.Unique {
 		rules = append(rules, "unique")
+	}
+	if f.Immutable {
+		rules = append(rules, "can not change")
 	}
 	if f.Type == Ref {
 		rules = append(rules, "id of "+article(s.entityNoun(f.Target)), "on delete: "+string(f.OnDelete))

@@ -121,7 +121,7 @@ func (s *Schema) checkEntity(e *Entity) error {
 			return fmt.Errorf("field %s (%s): %w", f.UID, f.Name, err)
 		}
 	}
-	return nil
+	return e.checkPairs()
 }
 
 // buried reports whether something of this kind and entity once had the name; the entity of [GoneEntity] and
@@ -141,7 +141,7 @@ func (f *Field) validate() error {
 		return err
 	}
 	switch f.Type {
-	case String, Integer, Decimal, Boolean, Enum, Date, Ref:
+	case String, Integer, Decimal, Boolean, Enum, Date, Datetime, Ref:
 	default:
 		return fmt.Errorf("unknown type %q", f.Type)
 	}
@@ -158,6 +158,9 @@ func (f *Field) validate() error {
 		return errors.New("unique with a default")
 	}
 	if err := f.checkLimits(); err != nil {
+		return err
+	}
+	if err := f.checkPattern(); err != nil {
 		return err
 	}
 	if f.Unique {
@@ -178,8 +181,8 @@ func (f *Field) validate() error {
 		switch f.OnDelete {
 		case Cascade, Restrict:
 		case SetNull:
-			if !f.Nullable {
-				return errors.New("set-null on a field that is not nullable")
+			if !f.Nullable || f.Immutable {
+				return errors.New("set-null on a field that is not nullable or can not change")
 			}
 		default:
 			return fmt.Errorf("unknown on-delete policy %q", f.OnDelete)
@@ -187,10 +190,29 @@ func (f *Field) validate() error {
 	} else if f.OnDelete != "" || f.Target != "" {
 		return fmt.Errorf("type %s with a reference target", f.Type)
 	}
+	if f.Immutable && f.Managed() {
+		return errors.New("immutable although the service alone decides the value")
+	}
+	if f.Type == Datetime && f.Default != nil {
+		return errors.New("datetime with a default")
+	}
 	if f.Default != nil && !f.Allows(*f.Default) {
 		return errors.New("default breaks a rule of the field")
 	}
 	return nil
+}
+
+// checkPattern checks the pattern by itself and beside the other rules for strings.
+func (f *Field) checkPattern() error {
+	switch {
+	case f.Pattern == "":
+		return nil
+	case f.Type != String:
+		return fmt.Errorf("type %s with a pattern", f.Type)
+	case f.MinLen != nil || f.MaxLen != nil:
+		return errors.New("a pattern and a length exclude each other")
+	}
+	return checkPattern(f.Pattern)
 }
 
 // checkLimits checks range, length and values by themselves.
@@ -243,13 +265,16 @@ func (f *Field) checkLimits() error {
 	return nil
 }
 
-// Allows reports whether v satisfies range, length and values of the field. Uniqueness and references
+// Allows reports whether v satisfies range, length, pattern and values of the field. Uniqueness and references
 // depend on other rows and are not looked at.
 func (f *Field) Allows(v Value) bool {
 	switch f.Type {
 	case Integer, Decimal, Date:
 		return (f.Min == nil || v.Int >= *f.Min) && (f.Max == nil || v.Int <= *f.Max)
 	case String:
+		if f.Pattern != "" && !MatchesPattern(f.Pattern, v.Str) {
+			return false
+		}
 		n := utf8.RuneCountInString(v.Str)
 		return (f.MinLen == nil || n >= *f.MinLen) && (f.MaxLen == nil || n <= *f.MaxLen)
 	case Enum:

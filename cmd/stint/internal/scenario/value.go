@@ -27,6 +27,25 @@ func ParseDate(s string) (days int64, ok bool) {
 	return t.Unix() / secondsPerDay, true
 }
 
+// datetimeForm is the only form in which datetimes are taken and returned.
+const datetimeForm = "2006-01-02T15:04:05Z"
+
+// FormatDatetime returns the moment so many seconds after 1970-01-01T00:00:00Z as YYYY-MM-DDTHH:MM:SSZ.
+func FormatDatetime(seconds int64) string { return time.Unix(seconds, 0).UTC().Format(datetimeForm) }
+
+// ParseDatetime reads YYYY-MM-DDTHH:MM:SSZ and returns seconds since 1970-01-01T00:00:00Z. It reports false for anything
+// that is not exactly such a string or no moment of the calendar (2023-02-29, 24:00:00, a leap second).
+func ParseDatetime(s string) (seconds int64, ok bool) {
+	if len(s) != len(datetimeForm) {
+		return 0, false
+	}
+	t, err := time.Parse(datetimeForm, s)
+	if err != nil || t.Format(datetimeForm) != s {
+		return 0, false
+	}
+	return t.Unix(), true
+}
+
 // dateDays returns the days since 1970-01-01 of a calendar date.
 func dateDays(year int, month time.Month, day int) int64 {
 	return time.Date(year, month, day, 0, 0, 0, 0, time.UTC).Unix() / secondsPerDay
@@ -66,6 +85,8 @@ func (f *Field) JSON(v *Value) any {
 		return v.Bool
 	case Date:
 		return FormatDate(v.Int)
+	case Datetime:
+		return FormatDatetime(v.Int)
 	case String, Enum:
 		return v.Str
 	}

@@ -189,10 +189,13 @@ func replacements(before, next *Schema, op Operation) *strings.Replacer {
 		}
 		if _, changed := next.FieldByUID(f.UID); changed != nil {
 			rule := changed.rangePhrase()
-			if owner, _ := next.FieldByUID(f.UID); changed.Computed != nil {
+			owner, _ := next.FieldByUID(f.UID)
+			switch {
+			case changed.Computed != nil:
 				rule = next.formulaPhrase(owner, changed.Computed)
-			}
-			if changed.Type == String && changed.Computed == nil {
+			case changed.Pattern != "":
+				rule = patternPhrase(changed.Pattern)
+			case changed.Type == String:
 				rule = changed.lengthPhrase()
 			}
 			pairs = append(pairs, "{rule}", rule)
@@ -210,6 +213,7 @@ func replacements(before, next *Schema, op Operation) *strings.Replacer {
 	} else if e != nil {
 		path = code("/" + e.Plural)
 	}
+	pairs = append(pairs, pairReplacements(next, op)...)
 	return strings.NewReplacer(append(pairs, "{path}", path)...)
 }
 
@@ -224,6 +228,8 @@ func subjectOf(before, next *Schema, op Operation) (*Entity, *Field) {
 	case "add_optional_field", "add_required_field", "add_relation", "add_computed", "add_state_machine":
 		e := next.Entity(op.Params["entity"])
 		return e, &e.Fields[len(e.Fields)-1]
+	case "add_unique_group", "add_field_order_rule":
+		return before.pairSubject(op)
 	}
 	if e := before.Entity(op.Params["entity"]); e != nil {
 		return e, nil

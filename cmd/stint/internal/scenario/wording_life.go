@@ -115,5 +115,5 @@ func relationWordings(operation string) []string {
 			"Stop storing {field} for {nouns}.",
 		}
 	}
-	return nil
+	return presenceWordings(operation)
 }
