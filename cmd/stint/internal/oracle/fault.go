@@ -1,6 +1,7 @@
 package oracle
 
 import (
+	"encoding/json"
 	"net/http"
 	"strconv"
 	"strings"
@@ -55,7 +56,8 @@ func KnownFault(kind string) bool {
 	switch kind {
 	case Permissive, Strict, OffByOne, DefaultIgnored, UniqueIgnored, UniqueSelf, PutMerges, PatchResets, OnDeleteIgnored, OnDeleteCascade,
 		OnDeleteRestrict, FieldMissing, EndpointMissing, OldName, WrongStatus, WrongCode, ExtraKey, NotAtomic, ListReversed, TotalWrong,
-		DeleteSoft, AnalyticsWrong, Stale:
+		DeleteSoft, AnalyticsWrong, Stale, LaxUpdate, PatternMisread, ImmutableIgnored, ImmutableStrict, ImmutableReset, GroupIgnored,
+		GroupNarrow, GroupNulls, OrderIgnored, OrderStrict, DefaultForNull, ZeroForMissing, CentsLost:
 		return true
 	}
 	return false
@@ -68,10 +70,13 @@ type builder struct {
 	entities map[string]*entity // by uid
 	fields   map[string]*field  // by uid
 	stats    map[string]*statistic
+	groups   map[string]*group // by uid
+	orders   map[string]*order // by uid
 }
 
 func (b *builder) build() {
 	s := b.schema
+	b.groups, b.orders = make(map[string]*group), make(map[string]*order)
 	for n := range s.Entities {
 		def := &s.Entities[n]
 		e := &entity{name: def.Name, items: s.Conventions.ItemsKey, total: s.Conventions.TotalKey, known: make(map[string]bool)}
@@ -81,6 +86,7 @@ func (b *builder) build() {
 			e.known[f.Name] = true
 			b.fields[f.UID] = f
 		}
+		b.buildPairs(def, e)
 		b.entities[def.UID] = e
 		b.interp.entities = append(b.interp.entities, e)
 		b.interp.byPath[def.Plural] = e
@@ -122,6 +128,7 @@ func (b *builder) plant(x Fault) {
 	if st := b.stats[x.Subject]; st != nil {
 		b.plantStatistic(st, x)
 	}
+	b.plantPair(x)
 	if t := b.schema.TombstoneByUID(x.Subject); t != nil && x.Kind == OldName {
 		b.plantOldName(t, x.Param)
 	}
@@ -191,7 +198,11 @@ func (f *field) plant(x Fault) {
 	case OffByOne:
 		f.exclude(x.Param)
 	case DefaultIgnored:
-		f.Default = nil
+		if x.Param == "PUT" {
+			f.lax = with(f.lax, "default:PUT", true)
+		} else {
+			f.Default = nil
+		}
 	case UniqueIgnored:
 		if x.Param == "update" {
 			f.createOnly = true
@@ -219,6 +230,8 @@ func (f *field) plant(x Fault) {
 		f.codes = with(f.codes, x.Param, wrongCodeWord)
 	case Stale:
 		f.goBack(x.Param)
+	default:
+		f.plantRule(x)
 	}
 }
 
@@ -239,6 +252,8 @@ func (f *field) loosen(check string) {
 		f.Nullable = true
 	case "ref":
 		f.anyTarget = true
+	case "pattern":
+		f.Pattern = ""
 	}
 }
 
@@ -275,14 +290,28 @@ func (f *field) goBack(param string) {
 		f.Name = params
 		f.owner.known[f.Name] = true
 	case string(scenario.KindRange):
-		f.Min, f.Max = number[int64](get("min")), number[int64](get("max"))
+		f.Min, f.Max = f.limit(get("min")), f.limit(get("max"))
 	case string(scenario.KindLength):
 		f.MinLen, f.MaxLen = number[int](get("min")), number[int](get("max"))
 	case string(scenario.KindEnum):
 		f.Values = strings.Split(get("values"), ",")
 	case string(scenario.KindOnDelete):
 		f.OnDelete = scenario.OnDelete(get("policy"))
+	default:
+		f.revive(kind, params)
 	}
+}
+
+// limit reads one end of a range.
+func (f *field) limit(s string) *int64 {
+	if f.Type != scenario.Decimal {
+		return number[int64](s)
+	}
+	n, ok := hundredths(json.Number(s))
+	if !ok {
+		return nil
+	}
+	return &n
 }
 
 // number reads a limit; anything that is no number is no limit.

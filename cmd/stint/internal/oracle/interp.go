@@ -41,6 +41,8 @@ type entity struct {
 	inbound []*field // references to this entity
 	known   map[string]bool
 	ghosts  []*ghost
+	groups  []*group
+	orders  []*order
 	items   string
 	total   string
 
@@ -71,6 +73,12 @@ type field struct {
 	anyType, anyValue, anyTarget bool
 	createOnly, uniqueSelf       bool
 	hidden, empty, shallow       bool
+	frozen, resets               bool   // immutable: the stored value is refused too; PUT without it resets it
+	defaultForNull               bool   // null becomes the default
+	wholeOnly, cutsCents         bool   // decimal: a fraction is refused; is lost
+	form                         string // how the pattern is misread
+	zero                         any    // what a missing value becomes in place of null
+	lax                          lax
 	statuses                     map[string]int
 }
 

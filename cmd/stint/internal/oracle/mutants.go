@@ -41,7 +41,10 @@ func FaultsFor(s, prev *scenario.Schema, clause scenario.Clause) []Fault {
 	}
 	if _, f := s.FieldByUID(clause.Subject); f != nil {
 		l.field(f)
-		l.stale(prev)
+		l.stale(f, prev)
+	}
+	if e, g, o := s.PairByUID(clause.Subject); e != nil {
+		l.pair(g, o)
 	}
 	return l.found
 }
@@ -114,41 +117,68 @@ func (l *lister) field(f *scenario.Field) {
 		l.add(Permissive, "type")
 		l.add(WrongCode, "type")
 		l.add(FieldMissing, "", "null")
+		l.lax(f, "type")
+		if f.Type == scenario.Decimal {
+			l.add(CentsLost, "")
+		}
 	case scenario.KindRequired:
 		l.add(Permissive, "required")
+		if !f.Immutable {
+			l.add(LaxUpdate, "required:"+http.MethodPut)
+		}
 		l.add(WrongCode, "required")
 	case scenario.KindOptional:
 		l.add(Strict, "optional")
+		if f.Type != scenario.Ref {
+			l.add(ZeroForMissing, "")
+		}
 	case scenario.KindDefault:
 		l.add(DefaultIgnored, "")
+		if !f.Immutable {
+			l.add(DefaultIgnored, http.MethodPut)
+		}
+		if f.Nullable {
+			l.add(DefaultForNull, "")
+		}
 		l.add(Strict, "optional")
 	case scenario.KindNullable:
 		l.add(Strict, "nullable")
 	case scenario.KindNotNull:
 		l.add(Permissive, "not_null")
 		l.add(WrongCode, "null")
+		l.lax(f, "null")
 	case scenario.KindRange:
 		l.add(Permissive, "range")
 		l.limits(f.Min != nil, f.Max != nil, "")
 		l.add(WrongCode, "range")
+		l.lax(f, "range")
 	case scenario.KindLength:
 		l.add(Permissive, "length")
 		l.limits(f.MinLen != nil, f.MaxLen != nil, "_len")
 		l.add(WrongCode, "length")
+		l.lax(f, "length")
 	case scenario.KindEnum:
 		l.add(Permissive, "enum")
 		l.add(Strict, "enum")
 		l.add(WrongCode, "enum")
+		l.lax(f, "enum")
 	case scenario.KindUnique:
-		l.add(UniqueIgnored, "", "update")
+		l.add(UniqueIgnored, "")
+		// Another row's value changes an immutable field too; any refusal is right then.
+		if !f.Immutable {
+			l.add(UniqueIgnored, "update")
+		}
 		l.add(UniqueSelf, "")
 		l.add(WrongCode, "unique")
 		l.add(WrongStatus, "unique")
 	case scenario.KindRefExists:
 		l.add(Permissive, "ref")
 		l.add(WrongCode, "reference")
+		l.lax(f, "reference")
 	case scenario.KindOnDelete:
 		l.onDelete(f)
+	default:
+		l.rules(f)
 	}
 }
 
@@ -234,9 +264,11 @@ func (l *lister) gone(t *scenario.Tombstone, prev *scenario.Schema) {
 }
 
 // stale lists the parameters of the turn before, where they were different.
-func (l *lister) stale(prev *scenario.Schema) {
+func (l *lister) stale(f *scenario.Field, prev *scenario.Schema) {
 	switch l.clause.Kind {
-	case scenario.KindRange, scenario.KindLength, scenario.KindEnum, scenario.KindOnDelete:
+	case scenario.KindType:
+		l.revived(f, prev)
+	case scenario.KindRange, scenario.KindLength, scenario.KindPattern, scenario.KindEnum, scenario.KindDefault, scenario.KindOnDelete:
 	default:
 		return
 	}
@@ -245,6 +277,10 @@ func (l *lister) stale(prev *scenario.Schema) {
 	}
 	before := prev.ClauseOf(l.clause.Kind, l.clause.Subject)
 	if before == nil || before.Params == l.clause.Params {
+		return
+	}
+	// That the field can not change any more is a matter of PUT; the default itself is the same.
+	if _, was := prev.FieldByUID(f.UID); l.clause.Kind == scenario.KindDefault && was.Literal(was.Default) == f.Literal(f.Default) {
 		return
 	}
 	l.add(Stale, string(l.clause.Kind)+":"+before.Params)

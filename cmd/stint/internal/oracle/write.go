@@ -98,6 +98,7 @@ func (r *row) keep(in map[string]any, whole bool) {
 // a refusal the cells still hold what was valid, which only the faults that leak use.
 func (e *entity) fill(in map[string]any, old *row, whole bool) ([]cell, *failure) {
 	cells := make([]cell, len(e.fields))
+	verb := verbOf(old, whole)
 	var bad *failure
 	refuse := func(f *failure) {
 		if bad == nil {
@@ -117,7 +118,7 @@ func (e *entity) fill(in map[string]any, old *row, whole bool) ([]cell, *failure
 			raw, sent = in[f.alias]
 		}
 		if !sent {
-			if whole && f.Required {
+			if whole && f.Required && !f.keeps(old, whole) && !f.lax.skips("required", verb) {
 				refuse(f.failure(http.StatusBadRequest, "required"))
 				if old != nil {
 					cells[n] = old.cells[n]
@@ -127,9 +128,13 @@ func (e *entity) fill(in map[string]any, old *row, whole bool) ([]cell, *failure
 			cells[n] = f.missing(old, n, whole)
 			continue
 		}
-		c, code := f.read(raw)
+		c, code := f.read(raw, verb)
+		status := http.StatusBadRequest
+		if code == "" && f.changes(&c, old, verb) {
+			status, code = http.StatusConflict, "immutable"
+		}
 		if code != "" {
-			refuse(f.failure(http.StatusBadRequest, code))
+			refuse(f.failure(status, code))
 			if old != nil {
 				cells[n] = old.cells[n]
 			}
@@ -145,6 +150,11 @@ func (e *entity) fill(in map[string]any, old *row, whole bool) ([]cell, *failure
 			refuse(f.failure(http.StatusConflict, "unique"))
 		}
 	}
+	if bad == nil {
+		if f := e.pairFailure(in, cells, old, verb); f != nil {
+			bad = f
+		}
+	}
 	return cells, bad
 }
 
@@ -157,10 +167,12 @@ func (f *field) missing(old *row, n int, whole bool) cell {
 			return cell{}
 		}
 		return old.cells[n]
-	case old != nil && e.putMerges:
+	case old != nil && (e.putMerges || f.keeps(old, whole)):
 		return old.cells[n]
-	case f.Default != nil && !f.empty:
+	case f.Default != nil && !f.empty && !f.lax.skips("default", verbOf(old, whole)):
 		return cell{set: true, v: *f.Default}
+	case f.zero != nil:
+		return cell{set: true, raw: f.zero}
 	}
 	return cell{}
 }
@@ -186,31 +198,31 @@ func (e *entity) duplicate(f *field, c *cell, old *row, in map[string]any) bool 
 }
 
 // read checks one value that was sent and returns it in stored form, or the code word of the broken rule.
-func (f *field) read(raw any) (cell, string) {
+func (f *field) read(raw any, verb string) (cell, string) {
 	if raw == nil {
-		if !f.Nullable {
-			return cell{}, "null"
+		switch {
+		case f.Nullable && f.defaultForNull && f.Default != nil:
+			return cell{set: true, v: *f.Default}, ""
+		case f.Nullable || f.lax.skips("null", verb):
+			return cell{}, ""
 		}
-		return cell{}, ""
+		return cell{}, "null"
 	}
 	v, ok := f.convert(raw)
-	if !ok {
-		if f.anyType {
+	if !ok || f.wholeOnly && v.Int%100 != 0 {
+		if f.anyType || f.lax.skips("type", verb) {
 			return cell{set: true, raw: raw}, ""
 		}
 		return cell{}, "type"
 	}
-	if !f.anyValue && !f.Allows(v) {
-		switch f.Type {
-		case scenario.Enum:
-			return cell{}, "enum"
-		case scenario.String:
-			return cell{}, "length"
-		}
-		return cell{}, "range"
+	if rule := f.brokenRule(v); rule != "" && !f.lax.skips(rule, verb) {
+		return cell{}, rule
 	}
-	if f.Type == scenario.Ref && !f.anyTarget && f.target.byID[v.Int] == nil {
+	if f.Type == scenario.Ref && !f.anyTarget && f.target.byID[v.Int] == nil && !f.lax.skips("reference", verb) {
 		return cell{}, "reference"
+	}
+	if f.cutsCents {
+		v.Int -= v.Int % 100
 	}
 	return cell{set: true, v: v}, ""
 }
@@ -237,8 +249,12 @@ func (f *field) convert(raw any) (v scenario.Value, ok bool) {
 	if !isString {
 		return v, false
 	}
-	if f.Type == scenario.Date {
+	switch f.Type {
+	case scenario.Date:
 		v.Int, ok = scenario.ParseDate(s)
+		return v, ok
+	case scenario.Datetime:
+		v.Int, ok = scenario.ParseDatetime(s)
 		return v, ok
 	}
 	v.Str = s

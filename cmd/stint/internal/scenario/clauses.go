@@ -110,9 +110,18 @@ func (f *Field) requirements(reqs []requirement) []requirement {
 }
 
 // RangeParams is the canonical text of the field's range, as clauses hold it: "min=0;max=500", with an
-// empty side where there is no limit.
+// empty side where there is no limit. Dates are days since 1970-01-01, decimals have their point.
 func (f *Field) RangeParams() string {
-	return "min=" + intText(f.Min) + ";max=" + intText(f.Max)
+	text := intText[int64]
+	if f.Type == Decimal {
+		text = func(limit *int64) string {
+			if limit == nil {
+				return ""
+			}
+			return FormatDecimal(*limit)
+		}
+	}
+	return "min=" + text(f.Min) + ";max=" + text(f.Max)
 }
 
 // LengthParams is the canonical text of the field's length limits: "min=3;max=12".
