@@ -96,19 +96,31 @@ func (l *lister) entity(e *scenario.Entity) {
 	case scenario.KindAtomic:
 		l.add(NotAtomic, "create")
 		// An update leaks only a valid field beside the refused one.
-		if len(e.Fields) > 1 {
+		if changeable(e) > 1 {
 			l.add(NotAtomic, "update")
 		}
 	}
 }
 
+// hasOptional reports whether PUT can leave something out that it does not keep.
 func hasOptional(e *scenario.Entity) bool {
 	for i := range e.Fields {
-		if !e.Fields[i].Required {
+		if f := &e.Fields[i]; !f.Required && !f.Immutable && !f.Managed() {
 			return true
 		}
 	}
 	return false
+}
+
+// changeable counts the fields that requests can change.
+func changeable(e *scenario.Entity) int {
+	n := 0
+	for i := range e.Fields {
+		if f := &e.Fields[i]; !f.Immutable && !f.Managed() {
+			n++
+		}
+	}
+	return n
 }
 
 func (l *lister) field(f *scenario.Field) {

@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"regexp"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 	"unicode/utf8"
@@ -104,7 +106,17 @@ func violations(f *scenario.Field, v any) []string {
 			}
 			return []string{"enum"}
 		}
+	case scenario.Datetime:
+		if at, err := time.Parse(time.RFC3339, s); isString && err == nil && at.Format("2006-01-02T15:04:05Z") == s {
+			return nil
+		}
 	case scenario.String:
+		if isString && f.Pattern != "" {
+			if !regexp.MustCompile("^" + strings.NewReplacer("A", "[A-Z]", "9", "[0-9]").Replace(f.Pattern) + "$").MatchString(s) {
+				return []string{"pattern"}
+			}
+			return nil
+		}
 		if isString {
 			if n := utf8.RuneCountInString(s); f.MinLen != nil && n < *f.MinLen || f.MaxLen != nil && n > *f.MaxLen {
 				return []string{"length"}
@@ -119,14 +131,23 @@ func violations(f *scenario.Field, v any) []string {
 // means that it must succeed.
 func judge(s *scenario.Schema, e *scenario.Entity, d dump, method string, own float64, in object) map[string]bool {
 	allowed := make(map[string]bool)
+	old := object(nil)
+	for _, o := range d[e.UID] {
+		if o["id"] == own {
+			old = o
+		}
+	}
 	for n := range e.Fields {
 		f := &e.Fields[n]
 		v, sent := in[f.Name]
 		if !sent {
-			if f.Required && method != "PATCH" {
+			if f.Required && method != "PATCH" && !(f.Immutable && old != nil) {
 				allowed["400 required "+f.Name] = true
 			}
 			continue
+		}
+		if f.Immutable && old != nil && old[f.Name] != v {
+			allowed["409 immutable "+f.Name] = true
 		}
 		bad := violations(f, v)
 		for _, code := range bad {
@@ -142,7 +163,54 @@ func judge(s *scenario.Schema, e *scenario.Entity, d dump, method string, own fl
 			allowed["409 unique "+f.Name] = true
 		}
 	}
+	if len(allowed) == 0 {
+		judgePairs(s, e, d, result(e, old, method, in), own, allowed)
+	}
 	return allowed
+}
+
+// result is what a request makes of a row, the id aside.
+func result(e *scenario.Entity, old object, method string, in object) object {
+	out := make(object)
+	for n := range e.Fields {
+		f := &e.Fields[n]
+		v, sent := in[f.Name]
+		switch {
+		case sent:
+			out[f.Name] = v
+		case method == "PATCH" || f.Immutable && old != nil:
+			out[f.Name] = old[f.Name]
+		default:
+			b, _ := json.Marshal(f.JSON(f.Default))
+			var v any
+			_ = json.Unmarshal(b, &v)
+			out[f.Name] = v
+		}
+	}
+	return out
+}
+
+// judgePairs adds the refusals for rules about two fields of a row that is otherwise fine.
+func judgePairs(s *scenario.Schema, e *scenario.Entity, d dump, now object, own float64, allowed map[string]bool) {
+	name := func(uid string) string { _, f := s.FieldByUID(uid); return f.Name }
+	for _, g := range e.Groups {
+		a, b := name(g.Fields[0]), name(g.Fields[1])
+		for _, o := range d[e.UID] {
+			if o["id"] != own && now[a] != nil && now[b] != nil && o[a] == now[a] && o[b] == now[b] {
+				allowed["409 unique "] = true
+			}
+		}
+	}
+	for _, o := range e.Orders {
+		low, high := now[name(o.Low)], now[name(o.High)]
+		if low == nil || high == nil {
+			continue
+		}
+		x, isNumber := low.(float64)
+		if isNumber && x > high.(float64) || !isNumber && low.(string) > high.(string) {
+			allowed["400 order "+name(o.High)] = true
+		}
+	}
 }
 
 // deletion computes what a DELETE must lead to: nil if it is restricted.
@@ -293,7 +361,7 @@ func (j *judgement) written(before dump, e *scenario.Entity, at int, r Request, 
 	if err := json.Unmarshal(r.Body, &in); err != nil {
 		j.t.Fatal(err)
 	}
-	old, own := object{}, 0.0
+	old, own := object(nil), 0.0
 	if at >= 0 {
 		old = before[e.UID][at]
 		own = old["id"].(float64)
@@ -328,17 +396,8 @@ func (j *judgement) written(before dump, e *scenario.Entity, at int, r Request, 
 		}
 		want["id"] = got["id"]
 	}
-	for n := range e.Fields {
-		f := &e.Fields[n]
-		v, sent := in[f.Name]
-		switch {
-		case sent:
-			want[f.Name] = v
-		case r.Method == "PATCH":
-			want[f.Name] = old[f.Name]
-		default:
-			want[f.Name] = f.JSON(f.Default)
-		}
+	for k, v := range result(e, old, r.Method, in) {
+		want[k] = v
 	}
 	b, _ := json.Marshal(want)
 	now := j.state[e.UID]

@@ -15,10 +15,11 @@ import (
 // storm draws requests that come near every rule of a schema: mostly valid bodies, at most one odd value,
 // limits and their neighbours, small id and string spaces so that collisions and references happen.
 type storm struct {
-	s     *scenario.Schema
-	r     *rand.Rand
-	focus []string            // uids of entities that most of the requests are about
-	was   map[string][]string // former values of enum fields, by uid
+	s       *scenario.Schema
+	r       *rand.Rand
+	subject string                    // uid of a field that is odd more often than others
+	focus   []string                  // uids of entities that most of the requests are about
+	was     map[string]scenario.Field // fields as they were before, by uid
 }
 
 func (g *storm) next() Request {
@@ -50,6 +51,9 @@ func (g *storm) body(e *scenario.Entity, fill float64) []byte {
 	odd := -1
 	if g.r.IntN(3) == 0 {
 		odd = g.r.IntN(len(e.Fields))
+		if at := slices.IndexFunc(e.Fields, func(f scenario.Field) bool { return f.UID == g.subject }); at >= 0 && g.r.IntN(2) == 0 {
+			odd = at
+		}
 	}
 	for n := range e.Fields {
 		f := &e.Fields[n]
@@ -92,6 +96,9 @@ func (g *storm) good(f *scenario.Field) any {
 	case scenario.Ref:
 		v.Int = int64(1 + g.r.IntN(4))
 	case scenario.String:
+		if f.Pattern != "" {
+			return scenario.PatternValue(f.Pattern, int64(g.r.IntN(6)))
+		}
 		short, long := 4, 6
 		if f.MinLen != nil {
 			short, long = *f.MinLen, *f.MinLen+2
@@ -132,10 +139,28 @@ func (g *storm) odd(f *scenario.Field) (v any, send bool) {
 	if f.MaxLen != nil {
 		near = append(near, strings.Repeat("b", *f.MaxLen+1))
 	}
+	if f.Pattern != "" {
+		v := scenario.PatternValue(f.Pattern, 5)
+		near = append(near, v+v[len(v)-1:], v[:1]+v, strings.ToLower(v), strings.NewReplacer("A", "7", "5", "W").Replace(v))
+	}
+	if was, ok := g.was[f.UID]; ok && was.Type == f.Type {
+		limit(was.Min, -1)
+		limit(was.Max, 1)
+		if was.MaxLen != nil {
+			near = append(near, strings.Repeat("b", *was.MaxLen+1))
+		}
+		if was.MinLen != nil && *was.MinLen > 1 {
+			near = append(near, strings.Repeat("b", *was.MinLen-1))
+		}
+	}
 	switch f.Type {
+	case scenario.Decimal:
+		near = append(near, json.Number("6.5"))
+	case scenario.Datetime:
+		near = append(near, "2023-02-30T10:00:00Z", "2023-02-03")
 	case scenario.Enum:
 		near = append(near, "nonsense")
-		for _, v := range g.was[f.UID] {
+		for _, v := range g.was[f.UID].Values {
 			near = append(near, v)
 		}
 	case scenario.Ref:
@@ -183,17 +208,17 @@ func TestNoListedFaultIsEquivalent(t *testing.T) {
 // distinguish sends the same storm to the reference and to the faulty interpreter until they differ.
 func distinguish(t *testing.T, s, prev *scenario.Schema, f Fault, seed uint64) (requests int, found bool) {
 	t.Helper()
-	g := &storm{s: s, r: rand.New(rand.NewPCG(seed, 77)), was: make(map[string][]string)}
+	g := &storm{s: s, r: rand.New(rand.NewPCG(seed, 77)), was: make(map[string]scenario.Field)}
 	g.focusOn(f)
 	if prev != nil {
 		for _, e := range prev.Entities {
 			for _, field := range e.Fields {
-				g.was[field.UID] = field.Values
+				g.was[field.UID] = field
 			}
 		}
 	}
 	right, wrong := New(s), New(s, f)
-	for n := 1; n <= 20000; n++ {
+	for n := 1; n <= 60000; n++ {
 		if n%50 == 0 {
 			right.Reset()
 			wrong.Reset()
@@ -204,12 +229,13 @@ func distinguish(t *testing.T, s, prev *scenario.Schema, f Fault, seed uint64) (
 			return n, true
 		}
 	}
-	return 20000, false
+	return 60000, false
 }
 
 // focusOn turns the storm to the entity of a fault and all that it refers to.
 func (g *storm) focusOn(f Fault) {
 	uid := f.Subject
+	g.subject = uid
 	if a := g.s.AnalyticsByUID(uid); a != nil {
 		uid = a.Entity
 	} else if t := g.s.TombstoneByUID(uid); t != nil {

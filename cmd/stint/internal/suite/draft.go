@@ -36,6 +36,8 @@ type draft struct {
 	rows    map[string]row    // symbols, those of the world included
 	parents map[string]string // entity and tag → symbol
 	serials map[string]int    // row name → number within the check
+	// loosened says that the check is about a rule which ended this turn
+	loosened bool
 	err     error
 }
 
@@ -347,7 +349,7 @@ func (d *draft) full(e *scenario.Entity, name string) body {
 	return b
 }
 
-// changed is a full body in which every field differs from b.
+// changed is a full body in which every field that can change differs from b, which is full as well.
 func (d *draft) changed(e *scenario.Entity, name string, b body) body {
 	c := body{}
 	for i := range e.Fields {
@@ -355,7 +357,7 @@ func (d *draft) changed(e *scenario.Entity, name string, b body) body {
 			c[f.Name] = d.other(f, name, b)
 		}
 	}
-	return c
+	return d.kept(e, c, b)
 }
 
 // but is a copy of b with one more value.

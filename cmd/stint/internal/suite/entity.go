@@ -66,12 +66,13 @@ func (g *generator) notFound(c *scenario.Clause, e *scenario.Entity) {
 	g.check(c, Own, about{"delete", "deleting an unknown " + e.Name, "not_found", "reject", ""}, func(d *draft) { d.send("DELETE", nowhere(e), nil, gone) })
 }
 
-// steady is a field for requests that are about something else: the first that is no reference, required if there is one.
+// steady is a field for requests that are about something else: the first that is no reference and can change, required if
+// there is one.
 func steady(e *scenario.Entity) *scenario.Field {
 	var first *scenario.Field
 	for i := range e.Fields {
 		f := &e.Fields[i]
-		if f.Type == scenario.Ref || f.Managed() {
+		if f.Type == scenario.Ref || f.Managed() || f.Immutable {
 			continue
 		}
 		if f.Required {
@@ -96,7 +97,7 @@ func (g *generator) replace(c *scenario.Clause, e *scenario.Entity) {
 	g.check(c, Own, about{"minimal", "PUT keeps no old value of the fields it leaves out", "replace", "effect", ""}, func(d *draft) {
 		d.citeFields(e)
 		b := d.full(e, "a")
-		next := d.minimal(e, "b")
+		next := d.kept(e, d.minimal(e, "b"), b)
 		d.make(e, "a", b)
 		d.send("PUT", item(e, "a"), next, sent{status: 200, match: Present, entity: e})
 		d.send("GET", item(e, "a"), nil, sent{status: 200, match: Present, entity: e})
@@ -140,9 +141,10 @@ func (g *generator) remove(c *scenario.Clause, e *scenario.Entity) {
 
 func (g *generator) exactKeys(c *scenario.Clause, e *scenario.Entity) {
 	g.check(c, Own, about{"bodies", "answers about one " + e.Name + " have exactly the declared keys", "keys", "shape", ""}, func(d *draft) {
-		d.send("POST", collection(e), d.minimal(e, "a"), sent{status: 201, match: Exact, entity: e, capture: "a"})
+		b := d.minimal(e, "a")
+		d.send("POST", collection(e), b, sent{status: 201, match: Exact, entity: e, capture: "a"})
 		d.send("GET", item(e, "a"), nil, sent{status: 200, match: Exact, entity: e})
-		d.send("PUT", item(e, "a"), d.minimal(e, "b"), sent{status: 200, match: Exact, entity: e})
+		d.send("PUT", item(e, "a"), d.kept(e, d.minimal(e, "b"), b), sent{status: 200, match: Exact, entity: e})
 		d.send("PATCH", item(e, "a"), body{}, sent{status: 200, match: Exact, entity: e})
 	})
 	unknown := g.unknownKey(e)
@@ -171,11 +173,11 @@ func (g *generator) unknownKey(e *scenario.Entity) string {
 	}
 }
 
-// spoil returns b with one value of a wrong type, in the last field that is no reference, so that a service that
-// stores field by field has stored others before it refuses.
+// spoil returns b with one value of a wrong type, in the last field that is no reference and can change, so that a
+// service that stores field by field has stored others before it refuses.
 func (d *draft) spoil(e *scenario.Entity, b body) (spoiled body, field string) {
 	for i := len(e.Fields) - 1; i >= 0; i-- {
-		if f := &e.Fields[i]; f.Type != scenario.Ref && !f.Managed() {
+		if f := &e.Fields[i]; f.Type != scenario.Ref && !f.Managed() && !f.Immutable {
 			return b.but(f.Name, wrongValues(f, "")[0].value), f.Name
 		}
 	}

@@ -24,10 +24,15 @@ func (g *generator) fieldChecks(c *scenario.Clause, e *scenario.Entity, f *scena
 	case scenario.KindNotNull:
 		t.refused("null", nil, "null", "null", "null is refused", "null")
 		t.refusedChange("patch_null", nil, "null", "null", "PATCH to null is refused", "null")
+		t.refusedReplace("put_null", nil, "null", "null", "PUT with null is refused", "null")
 	case scenario.KindRange:
 		t.bounds()
 	case scenario.KindLength:
 		t.length()
+	case scenario.KindPattern:
+		t.pattern()
+	case scenario.KindImmutable:
+		t.immutable()
 	case scenario.KindEnum:
 		t.enum()
 	case scenario.KindUnique:
@@ -76,11 +81,26 @@ func (t *target) refused(variant string, v any, code, category, title, mutation 
 	})
 }
 
-// refusedChange checks that PATCH does not take a value.
+// refusedChange checks that PATCH does not take a value. In a field that can not change it would break two rules.
 func (t *target) refusedChange(variant string, v any, code, category, title, mutation string) {
+	if t.f.Immutable {
+		return
+	}
 	t.check(variant, title, category, "reject", mutation, func(d *draft) {
 		d.make(t.e, "a", d.with(t.e, "a", t.f))
 		d.send("PATCH", item(t.e, "a"), body{t.f.Name: v}, t.no(400, code))
+	})
+}
+
+// refusedReplace checks that PUT does not take a value, in a body that is otherwise the row's own.
+func (t *target) refusedReplace(variant string, v any, code, category, title, mutation string) {
+	if t.f.Immutable {
+		return
+	}
+	t.check(variant, title, category, "reject", mutation, func(d *draft) {
+		b := d.with(t.e, "a", t.f)
+		d.make(t.e, "a", b)
+		d.send("PUT", item(t.e, "a"), b.but(t.f.Name, v), t.no(400, code))
 	})
 }
 
@@ -88,12 +108,14 @@ func (t *target) types() {
 	t.check("accept", "a valid value is taken and returned", "type", "accept", "none", func(d *draft) {
 		d.send("POST", collection(t.e), d.with(t.e, "a", t.f), t.mine(201))
 	})
-	t.check("patch", "PATCH changes it", "update", "effect", "none", func(d *draft) {
-		b := d.with(t.e, "a", t.f)
-		next := body{t.f.Name: d.other(t.f, "b", b)}
-		d.make(t.e, "a", b)
-		d.send("PATCH", item(t.e, "a"), next, t.mine(200))
-	})
+	if !t.f.Immutable {
+		t.check("patch", "PATCH changes it", "update", "effect", "none", func(d *draft) {
+			b := d.with(t.e, "a", t.f)
+			next := body{t.f.Name: d.other(t.f, "b", b)}
+			d.make(t.e, "a", b)
+			d.send("PATCH", item(t.e, "a"), next, t.mine(200))
+		})
+	}
 	for _, w := range wrongValues(t.f, "p"+t.f.Target) {
 		shown := strings.TrimSpace(text(w.value))
 		if t.f.Type == scenario.Ref && w.variant == "text" {
@@ -109,12 +131,18 @@ func (t *target) types() {
 	change := wrongValues(t.f, "p"+t.f.Target)
 	w := change[len(change)-1].value
 	t.refusedChange("patch_wrong", w, "type", "type", "PATCH to "+text(w)+" is refused", "type")
+	t.refusedReplace("put_wrong", w, "type", "type", "PUT with "+text(w)+" is refused", "type")
+	t.freed()
+	t.again()
 }
 
 func (t *target) required() {
 	t.check("missing", "POST without it is refused", "required", "reject", "missing", func(d *draft) {
 		d.send("POST", collection(t.e), d.minimal(t.e, "a").without(t.f.Name), t.no(400, "required"))
 	})
+	if t.f.Immutable {
+		return
+	}
 	t.check("put_missing", "PUT without it is refused", "required", "reject", "missing", func(d *draft) {
 		b := d.minimal(t.e, "a")
 		d.make(t.e, "a", b)
@@ -131,6 +159,9 @@ func (t *target) missing() {
 	t.check("missing", "left out of POST it is "+what, category, "value", "missing", func(d *draft) {
 		d.send("POST", collection(t.e), d.minimal(t.e, "a"), t.mine(201))
 	})
+	if t.f.Immutable {
+		return
+	}
 	t.check("put_missing", "left out of PUT it is "+what, category, "value", "missing", func(d *draft) {
 		b := d.with(t.e, "a", t.f)
 		d.make(t.e, "a", b)
@@ -142,6 +173,9 @@ func (t *target) nullable() {
 	t.check("null", "POST with null stores null", "null", "accept", "none", func(d *draft) {
 		d.send("POST", collection(t.e), d.with(t.e, "a").but(t.f.Name, nil), t.mine(201))
 	})
+	if t.f.Immutable {
+		return
+	}
 	t.check("patch_null", "PATCH to null stores null", "null", "effect", "none", func(d *draft) {
 		d.make(t.e, "a", d.with(t.e, "a", t.f))
 		d.send("PATCH", item(t.e, "a"), body{t.f.Name: nil}, t.mine(200))
@@ -163,6 +197,7 @@ func (t *target) bounds() {
 		beyond = above
 	}
 	t.refusedChange("patch_beyond", beyond, "range", "range", "PATCH to "+plainText(beyond)+" is refused", "range")
+	t.refusedReplace("put_beyond", beyond, "range", "range", "PUT with "+plainText(beyond)+" is refused", "range")
 }
 
 // limit checks that the limit itself is allowed. In the own world a unique field may hold it once only.
@@ -195,12 +230,17 @@ func (t *target) length() {
 		return
 	}
 	t.refusedChange("patch_beyond", beyond, "length", "length", fmt.Sprintf("PATCH to %d characters is refused", len(beyond)), "length")
+	t.refusedReplace("put_beyond", beyond, "length", "length", fmt.Sprintf("PUT with %d characters is refused", len(beyond)), "length")
 }
 
 func (t *target) enum() {
 	t.check("values", "each of its values is accepted", "enum", "accept", "none", func(d *draft) {
 		b := d.with(t.e, "a", t.f).but(t.f.Name, t.f.Values[0])
 		d.send("POST", collection(t.e), b, sent{status: 201, match: Subset, keys: []string{t.f.Name}, entity: t.e, capture: "a"})
+		if t.f.Immutable {
+			d.send("POST", collection(t.e), d.with(t.e, "b", t.f).but(t.f.Name, t.f.Values[len(t.f.Values)-1]), t.mine(201))
+			return
+		}
 		for _, v := range t.f.Values[1:] {
 			d.send("PATCH", item(t.e, "a"), body{t.f.Name: v}, t.mine(200))
 		}
@@ -213,6 +253,7 @@ func (t *target) enum() {
 		t.refused("removed", v, "enum", "enum", v+", which was a value before, is refused", "enum")
 	}
 	t.refusedChange("patch_unknown", unknown, "enum", "enum", "PATCH to an unknown value is refused", "enum")
+	t.refusedReplace("put_unknown", unknown, "enum", "enum", "PUT with an unknown value is refused", "enum")
 }
 
 // removedValue is the value that the field lost last, or "".
@@ -240,6 +281,9 @@ func (t *target) unique() {
 		d.send("POST", collection(t.e), d.with(t.e, "b", t.f).but(name, b[name]), twice)
 	})
 	change := func(variant, method, title string) {
+		if t.f.Immutable {
+			return
+		}
 		t.check(variant, title, "unique", "reject", "unique", func(d *draft) {
 			a, b := d.with(t.e, "a", t.f), d.with(t.e, "b", t.f)
 			d.make(t.e, "a", a)
@@ -269,7 +313,7 @@ func (t *target) unique() {
 			d.send("POST", collection(t.e), d.with(t.e, "b").but(name, nil), t.mine(201))
 		})
 	}
-	if t.f.Type == scenario.String {
+	if t.f.Type == scenario.String && t.f.Pattern == "" {
 		t.check("case", "values that differ in case are different", "unique", "accept", "none", func(d *draft) {
 			b := d.with(t.e, "a", t.f)
 			upper := strings.ToUpper(fmt.Sprint(b[name]))

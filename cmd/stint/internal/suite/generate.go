@@ -11,19 +11,21 @@ import (
 
 // generator makes the suite of one turn.
 type generator struct {
-	seed    uint64
-	turn    int
-	schema  *scenario.Schema
-	earlier []scenario.Step      // the turns before this one
-	renamed []scenario.Tombstone // names that a field lost this turn to another
-	seeded  *oracle.Interp       // state of W0
-	empty   *oracle.Interp       // state of W2
-	own     *oracle.Interp       // reset for every check of W1
-	rows    map[string]row       // symbols of W0's setup
-	taken   map[string]map[int64]bool
-	suite   *Suite
-	done    map[string][]Check // by world
-	err     error
+	seed     uint64
+	turn     int
+	schema   *scenario.Schema
+	earlier  []scenario.Step      // the turns before this one
+	renamed  []scenario.Tombstone // names that a field lost this turn to another
+	seeded   *oracle.Interp       // state of W0
+	empty    *oracle.Interp       // state of W2
+	own      *oracle.Interp       // reset for every check of W1
+	rows     map[string]row       // symbols of W0's setup
+	taken    map[string]map[int64]bool
+	carriers map[string]bool // uids of fields that make the pairs of their group differ
+	sides    map[string]side // by uid of a field in an order
+	suite    *Suite
+	done     map[string][]Check // by world
+	err      error
 }
 
 // Generate makes the suite of one turn of a scenario. It fails only if oracle and generators disagree about what
@@ -41,6 +43,7 @@ func Generate(sc *scenario.Scenario, turn int) (*Suite, error) {
 			g.renamed = append(g.renamed, t)
 		}
 	}
+	g.learnPairs()
 	setup := g.seedRows()
 	for _, p := range g.plan() {
 		p.make(p.clause)
@@ -124,6 +127,9 @@ func (g *generator) ownRows(c *scenario.Clause) {
 	case scenario.KindErrorFormat:
 		g.errorFormat(c)
 		return
+	case scenario.KindGroup, scenario.KindOrder:
+		g.pairChecks(c)
+		return
 	}
 	if e := g.schema.Entity(c.Subject); e != nil {
 		g.entityChecks(c, e)
@@ -176,6 +182,9 @@ func (g *generator) check(c *scenario.Clause, world string, a about, build func(
 		return
 	}
 	d.check.Age = g.age(d.check.Clauses)
+	if d.loosened && d.check.Age == AgeOld {
+		d.check.Age = AgeChanged
+	}
 	g.done[world] = append(g.done[world], d.check)
 }
 
@@ -246,7 +255,7 @@ func variants(k scenario.Kind) []string {
 	case scenario.KindAtomic:
 		return []string{"create", "update", "replace"}
 	case scenario.KindType:
-		return []string{"accept", "patch", "number", "text", "boolean", "list", "fraction", "not_a_day", "patch_wrong"}
+		return []string{"accept", "patch", "number", "text", "boolean", "list", "fraction", "not_a_day", "patch_wrong", "put_wrong", "freed", "again"}
 	case scenario.KindRequired:
 		return []string{"missing", "put_missing"}
 	case scenario.KindOptional, scenario.KindDefault:
@@ -254,17 +263,25 @@ func variants(k scenario.Kind) []string {
 	case scenario.KindNullable:
 		return []string{"null", "patch_null"}
 	case scenario.KindNotNull:
-		return []string{"null", "patch_null"}
+		return []string{"null", "patch_null", "put_null"}
 	case scenario.KindRange:
-		return []string{"min", "below", "max", "above", "patch_beyond"}
+		return []string{"min", "below", "max", "above", "patch_beyond", "put_beyond"}
 	case scenario.KindLength:
-		return []string{"min", "short", "max", "long", "patch_beyond"}
+		return []string{"min", "short", "max", "long", "patch_beyond", "put_beyond"}
 	case scenario.KindEnum:
-		return []string{"values", "unknown", "capital", "removed", "patch_unknown"}
+		return []string{"values", "unknown", "capital", "removed", "patch_unknown", "put_unknown"}
 	case scenario.KindUnique:
 		return []string{"create", "patch", "put", "self_patch", "self_put", "nulls", "case"}
+	case scenario.KindPattern:
+		return []string{"accept", "long", "front", "short", "lower", "class", "patch_other", "put_other"}
+	case scenario.KindImmutable:
+		return []string{"patch", "put", "patch_same", "put_same", "put_omitted", "null"}
+	case scenario.KindGroup:
+		return []string{"create", "first", "second", "patch", "put", "self_patch", "self_put", "nulls"}
+	case scenario.KindOrder:
+		return []string{"above", "equal", "patch_low", "patch_high", "put"}
 	case scenario.KindRefExists:
-		return []string{"missing", "patch_missing", "deleted"}
+		return []string{"missing", "patch_missing", "deleted", "put_missing"}
 	case scenario.KindOnDelete:
 		return []string{"cascade", "restrict", "set_null", "deep"}
 	case scenario.KindAnalytics:

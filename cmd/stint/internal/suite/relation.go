@@ -7,6 +7,7 @@ import (
 func (t *target) refExists() {
 	t.refused("missing", unknownID, "reference", "relation", "an unknown id is refused", "guard")
 	t.refusedChange("patch_missing", unknownID, "reference", "relation", "PATCH to an unknown id is refused", "guard")
+	t.refusedReplace("put_missing", unknownID, "reference", "relation", "PUT with an unknown id is refused", "guard")
 	t.check("deleted", "the id of a deleted row is refused", "relation", "reject", "guard", func(d *draft) {
 		to := d.g.schema.Entity(t.f.Target)
 		gone := d.parent(t.f.Target, "gone")

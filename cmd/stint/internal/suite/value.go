@@ -27,7 +27,7 @@ func words() []string {
 }
 
 // value draws a valid JSON value for a field that is no reference: never its default, and none of avoid (JSON
-// texts) unless the field has no other. The draw depends on the draft's check, the row and the field alone, as
+// texts) unless the field has no other; the first of avoid counts most. The draw depends on the draft's check, the row and the field alone, as
 // far as the field's rules allow.
 func (d *draft) value(f *scenario.Field, row string, avoid ...string) any {
 	if f.Default != nil {
@@ -36,21 +36,24 @@ func (d *draft) value(f *scenario.Field, row string, avoid ...string) any {
 	r := d.g.stream(d.label + "|" + row + "|" + f.UID)
 	switch f.Type {
 	case scenario.String:
+		if f.Pattern != "" {
+			return scenario.PatternValue(f.Pattern, d.g.freePlace(f, int64(d.serial(row)), scenario.PatternValues(f.Pattern)))
+		}
 		return stringValue(f, words()[r.IntN(len(words()))], strconv.FormatInt(int64(d.serial(row)), 36))
-	case scenario.Integer, scenario.Decimal, scenario.Date:
-		if f.Unique {
+	case scenario.Integer, scenario.Decimal, scenario.Date, scenario.Datetime:
+		if d.g.distinct(f) {
 			return f.JSON(&scenario.Value{Int: d.g.uniqueNumber(f, int64(d.serial(row)))})
 		}
 		for range 20 {
-			v := f.JSON(&scenario.Value{Int: numberIn(f, r)})
+			v := f.JSON(&scenario.Value{Int: numberIn(f, r, d.g.sides[f.UID])})
 			if !slices.Contains(avoid, text(v)) {
 				return v
 			}
 		}
-		return f.JSON(&scenario.Value{Int: numberIn(f, r)})
+		return f.JSON(&scenario.Value{Int: numberIn(f, r, d.g.sides[f.UID])})
 	case scenario.Boolean:
 		v := r.IntN(2) == 1
-		if slices.Contains(avoid, text(v)) && !slices.Contains(avoid, text(!v)) {
+		if slices.Contains(avoid, text(v)) && (text(v) == avoid[0] || !slices.Contains(avoid, text(!v))) {
 			v = !v
 		}
 		return v
@@ -98,19 +101,22 @@ func stringOfLength(n int, token string) string {
 	return strings.Repeat("m", n-len(token)) + token
 }
 
-// numberIn draws a number, hundredths or day that the field's range allows, near the lower end of what is usual.
-func numberIn(f *scenario.Field, r *rand.Rand) int64 {
+// numberIn draws a number, hundredths, day or second that the field's range allows, near the lower end of what is usual.
+// What must not be below another field is above all that such a field gets. Decimals keep their cents where they can.
+func numberIn(f *scenario.Field, r *rand.Rand, at side) int64 {
 	low, span := int64(1), int64(900)
 	switch f.Type {
 	case scenario.Decimal:
 		low, span = 105, 90000
 	case scenario.Date:
 		low, span = 18262, 1400 // from 2020-01-01
+	case scenario.Datetime:
+		low, span = 18262*24*60*60, 1400*24*60*60
 	}
-	v := low + r.Int64N(span)
-	if f.Type == scenario.Decimal && v%100 == 0 {
-		v += 25
+	if at == highSide {
+		low += span + 1
 	}
+	v := withCents(f, low+r.Int64N(span))
 	if (f.Min == nil || v >= *f.Min) && (f.Max == nil || v <= *f.Max) {
 		return v
 	}
@@ -122,7 +128,19 @@ func numberIn(f *scenario.Field, r *rand.Rand) int64 {
 	default:
 		low = *f.Max - span + 1
 	}
-	return low + r.Int64N(span)
+	v = low + r.Int64N(span)
+	if w := withCents(f, v); f.Max == nil || w <= *f.Max {
+		return w
+	}
+	return v
+}
+
+// withCents gives a decimal a fraction.
+func withCents(f *scenario.Field, v int64) int64 {
+	if f.Type == scenario.Decimal && v%100 == 0 {
+		return v + 25
+	}
+	return v
 }
 
 // uniqueNumber gives every row of a suite another number: counting up where the range is open, else the next free
@@ -138,19 +156,23 @@ func (g *generator) uniqueNumber(f *scenario.Field, serial int64) int64 {
 	if f.Max == nil || f.Min == nil {
 		return low + serial
 	}
+	low++ // the limits themselves belong to the checks of the range
+	return low + g.freePlace(f, serial, *f.Max-low)
+}
+
+// freePlace gives every row another of size places.
+func (g *generator) freePlace(f *scenario.Field, serial, size int64) int64 {
 	taken := g.taken[f.UID]
 	if taken == nil {
 		taken = map[int64]bool{}
 		g.taken[f.UID] = taken
 	}
-	low++ // the limits themselves belong to the checks of the range
-	size := *f.Max - low
 	at := int64(uint64(serial) * 0x9E3779B97F4A7C15 >> 1 % uint64(size))
 	for n := int64(0); taken[at] && n < size; n++ {
 		at = (at + 1) % size
 	}
 	taken[at] = true
-	return low + at
+	return at
 }
 
 // enumValue picks the value whose name hashes lowest for this row, so that a new value seldom changes old picks.
@@ -164,6 +186,9 @@ func (d *draft) enumValue(f *scenario.Field, row string, avoid []string) any {
 		if h := binary.LittleEndian.Uint64(sum[:8]); best == "" || h < least {
 			best, least = v, h
 		}
+	}
+	if best == "" && len(avoid) > 1 {
+		return d.enumValue(f, row, avoid[:1])
 	}
 	if best == "" {
 		best = f.Values[0]
@@ -202,6 +227,8 @@ func wrongValues(f *scenario.Field, parent string) []wrong {
 		return []wrong{{"number", json.Number("1")}, {"list", []any{f.Values[0]}}}
 	case scenario.Date:
 		return []wrong{{"number", json.Number("20240115")}, {"not_a_day", "2023-02-30"}}
+	case scenario.Datetime:
+		return []wrong{{"number", json.Number("1700000000")}, {"text", "2023-02-03"}, {"not_a_day", "2023-02-30T10:00:00Z"}}
 	case scenario.Ref:
 		return []wrong{{"text", "${" + parent + ":s}"}, {"fraction", json.Number("1.5")}}
 	}
