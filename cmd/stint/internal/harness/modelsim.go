@@ -1,8 +1,10 @@
 package harness
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"strconv"
 	"strings"
@@ -52,71 +54,170 @@ func SimWrite(path, content string) SimAnswer {
 
 // SimError is a failing answer with an error object in the form of OpenAI.
 func SimError(status int, code, message string) SimAnswer {
-	b, err := json.Marshal(map[string]any{"error": map[string]any{"message": message, "type": code, "code": code}})
-	if err != nil {
-		panic("harness: a string did not encode")
-	}
-	return SimAnswer{Status: status, Body: string(b)}
+	return SimAnswer{Status: status, Body: simArguments(map[string]any{"error": map[string]any{"message": message, "type": code, "code": code}})}
 }
 
-func simArguments(m map[string]string) string {
-	b, err := json.Marshal(m)
+func simArguments(v any) string {
+	b, err := json.Marshal(v)
 	if err != nil {
-		panic("harness: a string did not encode")
+		panic("harness: plain values did not encode")
 	}
 	return string(b)
 }
 
-// ModelSim is a scripted OpenAI-compatible endpoint, for tests and demos: POST …/chat/completions and
-// GET …/models. Script gets the number of the request, from 0, and the request, and says the answer. It is
-// called for one request at a time.
+// ModelSim is a scripted model server, for tests and demos: POST …/chat/completions, whole and streamed, and
+// GET …/models. Script or Answer says what it answers.
 type ModelSim struct {
+	// Script gets the number of the request, from 0, and the request. It is called for one request at a
+	// time. The requests are kept.
 	Script func(n int, r openai.ChatCompletionRequest) SimAnswer
+	// Answer serves in place of Script, whatever the protocol, for any number of requests: a [Coder]'s. It
+	// is called from several goroutines.
+	Answer func(r SimRequest) SimAnswer
 
 	mu       sync.Mutex
 	requests []openai.ChatCompletionRequest
+	served   int
 }
 
-// Requests are the chat requests so far, in order of arrival.
+// SimRequest is a request to ModelSim, whatever the protocol.
+type SimRequest struct {
+	Protocol string // chat
+	Model    string
+	Stream   bool
+	Messages []SimMessage
+	Tools    []SimTool
+	Bytes    int
+
+	usage bool // a stream is to say its usage
+}
+
+// SimMessage is one message of a conversation. A message of the tool is the result of the call with its CallID.
+type SimMessage struct {
+	Role   string // system, user, assistant, tool
+	Text   string
+	Calls  []SimCall
+	CallID string
+}
+
+// SimTool is a tool that a request offers. Schema is the JSON schema of its arguments; nil if it has none.
+type SimTool struct {
+	Name   string
+	Schema map[string]any
+}
+
+// simWire is a protocol: how requests are read and answers written.
+type simWire interface {
+	read(body []byte) (SimRequest, error)
+	whole(a SimAnswer, id string, r SimRequest) any
+	stream(a SimAnswer, id string, r SimRequest) []simEvent
+}
+
+// simEvent is one event of a stream; data that is no string is encoded.
+type simEvent struct {
+	name string
+	data any
+}
+
+// simWires are the protocols by the end of their path.
+var simWires = map[string]simWire{"/chat/completions": simChat{}}
+
+// Requests are the requests to Script so far, in order of arrival.
 func (m *ModelSim) Requests() []openai.ChatCompletionRequest {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return append([]openai.ChatCompletionRequest(nil), m.requests...)
 }
 
-// ServeHTTP answers as an OpenAI-compatible server does.
+// Served is how many model requests have come so far.
+func (m *ModelSim) Served() int {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.served
+}
+
+// ServeHTTP answers as a model server does.
 func (m *ModelSim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	switch {
-	case r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models"):
+	if r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/models") {
 		simJSON(w, http.StatusOK, map[string]any{"object": "list", "data": []any{map[string]any{"id": "sim", "object": "model"}}})
 		return
-	case r.Method != http.MethodPost || !strings.HasSuffix(r.URL.Path, "/chat/completions"):
+	}
+	var wire simWire
+	for path, x := range simWires {
+		if r.Method == http.MethodPost && strings.HasSuffix(r.URL.Path, path) {
+			wire = x
+		}
+	}
+	if wire == nil {
 		simJSON(w, http.StatusNotFound, map[string]any{"error": map[string]any{"message": "no such path", "type": "not_found"}})
 		return
 	}
-	var req openai.ChatCompletionRequest
-	if err := json.NewDecoder(http.MaxBytesReader(w, r.Body, 64<<20)).Decode(&req); err != nil {
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, 64<<20))
+	var req SimRequest
+	if err == nil {
+		req, err = wire.read(body)
+	}
+	if err != nil {
 		simJSON(w, http.StatusBadRequest, map[string]any{"error": map[string]any{"message": err.Error(), "type": "invalid_request_error"}})
 		return
 	}
+	req.Bytes = len(body)
+	n, a, err := m.answer(body, req)
+	if err != nil {
+		simJSON(w, http.StatusBadRequest, map[string]any{"error": map[string]any{"message": err.Error(), "type": "invalid_request_error"}})
+		return
+	}
+	a.send(r.Context(), w, wire, n, req)
+}
+
+// answer counts the request and asks for its answer.
+func (m *ModelSim) answer(body []byte, req SimRequest) (int, SimAnswer, error) {
 	m.mu.Lock()
-	n := len(m.requests)
-	m.requests = append(m.requests, req)
-	a := m.Script(n, req)
-	m.mu.Unlock()
+	n := m.served
+	m.served++
+	if m.Script == nil {
+		m.mu.Unlock()
+		return n, m.Answer(req), nil
+	}
+	defer m.mu.Unlock()
+	var r openai.ChatCompletionRequest
+	if err := json.Unmarshal(body, &r); err != nil {
+		return n, SimAnswer{}, err
+	}
+	m.requests = append(m.requests, r)
+	return n, m.Script(n, r), nil
+}
+
+// send writes an answer, with all that is to go wrong.
+func (a SimAnswer) send(ctx context.Context, w http.ResponseWriter, wire simWire, n int, req SimRequest) {
 	if a.Delay > 0 {
 		select {
 		case <-time.After(a.Delay):
-		case <-r.Context().Done():
+		case <-ctx.Done():
 			return
 		}
 	}
 	if a.HangUp {
 		panic(http.ErrAbortHandler) // net/http's way to break a connection
 	}
-	body := a.body(n, req)
+	for i := range a.Calls {
+		if a.Calls[i].ID == "" {
+			a.Calls[i].ID = fmt.Sprintf("sim_%d_%d", n, i)
+		}
+	}
+	a.count(req)
 	for k, v := range a.Header {
 		w.Header().Set(k, v)
+	}
+	id := fmt.Sprintf("sim-%d", n)
+	failing := a.Body != "" || a.Status >= 400
+	if req.Stream && !failing {
+		a.sendStream(w, wire.stream(a, id, req))
+		return
+	}
+	body := []byte(a.Body)
+	if !failing {
+		body = []byte(simArguments(wire.whole(a, id, req)))
 	}
 	w.Header().Set("Content-Type", "application/json")
 	w.Header().Set("Content-Length", strconv.Itoa(len(body)))
@@ -129,59 +230,53 @@ func (m *ModelSim) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	_, _ = w.Write(body) // a client that left is its own concern
 }
 
+func (a SimAnswer) sendStream(w http.ResponseWriter, events []simEvent) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.WriteHeader(http.StatusOK)
+	sent := 0
+	for _, e := range events {
+		var out []byte
+		if e.name != "" {
+			out = fmt.Appendf(out, "event: %s\n", e.name)
+		}
+		data, plain := e.data.(string)
+		if !plain {
+			data = simArguments(e.data)
+		}
+		out = fmt.Appendf(out, "data: %s\n\n", data)
+		cut := a.CutAt > 0 && sent+len(out) > a.CutAt
+		if cut {
+			out = out[:a.CutAt-sent]
+		}
+		_, _ = w.Write(out) // a client that left is its own concern
+		_ = http.NewResponseController(w).Flush()
+		sent += len(out)
+		if cut {
+			panic(http.ErrAbortHandler)
+		}
+	}
+}
+
+// count fills in the tokens that the script leaves open.
+func (a *SimAnswer) count(r SimRequest) {
+	if a.Model == "" {
+		a.Model = r.Model
+	}
+	if a.PromptTokens == 0 {
+		for _, m := range r.Messages {
+			a.PromptTokens += overheadPerItem + (len(m.Text)+bytesPerToken-1)/bytesPerToken
+			for _, c := range m.Calls {
+				a.PromptTokens += overheadPerItem + (len(c.Name)+len(c.Arguments))/bytesPerToken
+			}
+		}
+	}
+	if a.Completion == 0 {
+		a.Completion = (len(a.Content)+len(a.Reasoning))/bytesPerToken + 8*len(a.Calls) + 1
+	}
+}
+
 func simJSON(w http.ResponseWriter, status int, v any) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
 	_ = json.NewEncoder(w).Encode(v) // a client that left is its own concern
-}
-
-// body is the answer's JSON.
-func (a SimAnswer) body(n int, req openai.ChatCompletionRequest) []byte {
-	if a.Body != "" || a.Status >= 400 {
-		return []byte(a.Body)
-	}
-	message := map[string]any{"role": "assistant", "content": a.Content}
-	if a.Reasoning != "" {
-		message["reasoning_content"] = a.Reasoning
-	}
-	finish := "stop"
-	var calls []any
-	for i, c := range a.Calls {
-		finish = "tool_calls"
-		if c.ID == "" {
-			c.ID = fmt.Sprintf("sim_%d_%d", n, i)
-		}
-		calls = append(calls, map[string]any{"id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": c.Arguments}})
-	}
-	if calls != nil {
-		message["tool_calls"] = calls
-	}
-	if a.Finish != "" {
-		finish = a.Finish
-	}
-	model := a.Model
-	if model == "" {
-		model = req.Model
-	}
-	out := map[string]any{"id": fmt.Sprintf("chatcmpl-%d", n), "object": "chat.completion", "created": 0, "model": model,
-		"choices": []any{map[string]any{"index": 0, "message": message, "finish_reason": finish}}}
-	if a.NoModel {
-		out["choices"] = []any{}
-	}
-	if !a.NoUsage {
-		prompt, completion := a.PromptTokens, a.Completion
-		if prompt == 0 {
-			prompt = estimate(req.Messages...)
-		}
-		if completion == 0 {
-			completion = (len(a.Content)+len(a.Reasoning))/bytesPerToken + 8*len(a.Calls) + 1
-		}
-		out["usage"] = map[string]any{"prompt_tokens": prompt, "completion_tokens": completion, "total_tokens": prompt + completion,
-			"prompt_tokens_details": map[string]any{"cached_tokens": a.Cached}}
-	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		panic("harness: an answer did not encode")
-	}
-	return b
 }

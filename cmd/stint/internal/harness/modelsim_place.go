@@ -1,0 +1,124 @@
+package harness
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"regexp"
+	"strings"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
+)
+
+// plot is what a coder recognises a scenario by.
+type plot struct {
+	keys    []string // of each turn: the beginning of its request, spaces made one
+	digests map[string]int
+}
+
+// The sentences of stint's prompts by which turns are told apart.
+const (
+	changeEnd    = "Everything else stays as it is."
+	feedbackText = "The service does not yet meet the specification"
+)
+
+// maxKey is how much of a request is looked for: agents may cut or wrap what follows.
+const maxKey = 300
+
+func newPlot(sc *scenario.Scenario) plot {
+	p := plot{digests: map[string]int{}}
+	for _, st := range sc.Steps {
+		text, _, _ := strings.Cut(st.Request, changeEnd)
+		key := squeeze(text)
+		if len(key) > maxKey {
+			key = key[:maxKey]
+		}
+		p.keys = append(p.keys, key)
+		sum := sha256.Sum256([]byte(st.Spec))
+		p.digests[hex.EncodeToString(sum[:])] = st.Turn
+	}
+	return p
+}
+
+func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
+
+// lookCommand prints the digest of SPEC.md without the sentence about what the machine offers.
+const lookCommand = `echo "specification: $(sed '/^- Available: /d' SPEC.md | sha256sum)"`
+
+var digestText = regexp.MustCompile(`specification: ([0-9a-f]{64})\b`)
+
+// place finds scenario, turn and attempt in a conversation. The latest prompt counts; a prompt of feedback only
+// belongs to the turn before it in the conversation or, where there is none, to that of SPEC.md.
+func (c *Coder) place(r SimRequest) (simPlace, bool) {
+	var p simPlace
+	digest := ""
+	for i := len(r.Messages) - 1; i >= 0; i-- {
+		m := r.Messages[i]
+		found := digestText.FindStringSubmatch(m.Text)
+		switch {
+		case m.Role == "assistant" || m.Role == "system":
+		case found != nil && (m.Role == "tool" || !strings.Contains(m.Text, "sha256sum")):
+			if digest == "" && p.attempt == 0 {
+				digest = found[1] // asked for by the attempt that runs
+			}
+		case m.Role == "user" && strings.Contains(m.Text, feedbackText):
+			p.attempt++
+		case m.Role == "user":
+			if plot, turn, n := c.recognise(squeeze(m.Text)); n == 1 {
+				p.plot, p.turn = plot, turn
+				return p, true
+			} else if n > 1 && digest == "" {
+				return p, false // two turns ask for the same; SPEC.md tells which
+			}
+		}
+	}
+	for i := range c.plots {
+		if turn, ok := c.plots[i].digests[digest]; ok {
+			p.plot, p.turn = i, turn
+			return p, true
+		}
+	}
+	return p, false
+}
+
+// recognise finds the turns whose request a text holds: the first of them, and how many different ones.
+func (c *Coder) recognise(text string) (plot, turn, n int) {
+	longest := 0
+	for i := range c.plots {
+		for t, key := range c.plots[i].keys {
+			switch {
+			case !strings.Contains(text, key) || len(key) < longest:
+			case len(key) > longest:
+				plot, turn, n, longest = i, t, 1, len(key)
+			default:
+				n++
+			}
+		}
+	}
+	return plot, turn, n
+}
+
+// look asks for the digest of SPEC.md.
+func (c *Coder) look(r SimRequest, fenced bool) SimAnswer {
+	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != "user"; i-- {
+		if r.Messages[i].Role == "tool" && digestText.MatchString(r.Messages[i].Text) {
+			return SimText("This is the specification of no scenario that I know.")
+		}
+	}
+	if fenced {
+		return SimText("```bash\n" + lookCommand + "\n```")
+	}
+	if call, ok := shellCall(r.Tools, lookCommand, "Look at the specification"); ok {
+		return c.call(call)
+	}
+	return SimText("I cannot find out what is wanted: this request is of no scenario that I know, and there is no tool like a shell to read SPEC.md with.")
+}
+
+// asksForFences says whether an agent without tools wants commands in fenced blocks.
+func asksForFences(r SimRequest) bool {
+	for _, m := range r.Messages {
+		if m.Role != "assistant" && strings.Contains(m.Text, "```bash") {
+			return true
+		}
+	}
+	return false
+}
