@@ -14,6 +14,7 @@
 //	digest    one hash per table, free of times and places
 //	scenario  make, prove, read, hand on scenarios
 //	doctor    what this machine can and cannot do
+//	model-sim a scripted model server, for tests and demos
 //
 // The packages, bottom up: stats (estimates and tests on slices), logs (journal, run directory, tables),
 // classify (taxonomy and verdicts), report (comparison, figures, page), and below this command scenario, oracle,
@@ -126,7 +127,7 @@ compared by paired, multiplicity-corrected tests.`,
 	root.AddCommand(
 		newDemoCmd(e), newInitCmd(e), newRunCmd(e), newLsCmd(e), newIngestCmd(e), newCompareCmd(e),
 		newReportCmd(e), newCurveCmd(e), newPowerCmd(e), newReproduceCmd(e), newDigestCmd(e), newDoctorCmd(e),
-		newClassifyCmd(e), newExplainCmd(e), newAuditCmd(e), newHarnessCmd(e), newScenarioCmd(e),
+		newClassifyCmd(e), newExplainCmd(e), newAuditCmd(e), newModelSimCmd(e), newHarnessCmd(e), newScenarioCmd(e),
 	)
 	for _, c := range root.Commands() {
 		c.Args = inputArgs(e, c.Args)

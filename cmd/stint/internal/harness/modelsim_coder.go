@@ -10,6 +10,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/oracle/python"
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 )
 
@@ -42,13 +43,17 @@ func NewCoder(opt CoderOptions) (*Coder, error) {
 		return nil, fmt.Errorf("making a scripted coder: there is no scenario")
 	}
 	if opt.Files == nil {
-		return nil, fmt.Errorf("making a scripted coder: it is not told what to write")
+		opt.Files = pythonServer
 	}
 	c := &Coder{opt: opt, times: map[string]int{}, cache: map[string][]simStep{}}
 	for _, sc := range opt.Scenarios {
 		c.plots = append(c.plots, newPlot(sc))
 	}
 	return c, nil
+}
+
+func pythonServer(s *scenario.Schema) (map[string]string, error) {
+	return map[string]string{python.File: string(python.Source(s)), startFile: python.Start()}, nil
 }
 
 // simStep is one tool call of a coder: a command, and what it writes if there is only a tool for files.
@@ -61,7 +66,8 @@ type simStep struct {
 // Where a conversation stands.
 type simPlace struct {
 	plot, turn, attempt int
-	step                int // to be taken next
+	step                int    // to be taken next
+	digest              string // of SPEC.md, if the attempt has asked for it
 }
 
 // stepMark stands in every command, so that the conversation itself says how far it is.
@@ -81,6 +87,8 @@ func (c *Coder) Answer(r SimRequest) SimAnswer {
 	switch {
 	case text && !fenced:
 		return SimText("Work on the service") // a title or a summary: nothing that tools could be called for
+	case !known && place.digest != "":
+		return SimText("This is the specification of no scenario that I know.")
 	case !known:
 		return c.look(r, fenced)
 	}

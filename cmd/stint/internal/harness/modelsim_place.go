@@ -28,8 +28,11 @@ func newPlot(sc *scenario.Scenario) plot {
 	p := plot{digests: map[string]int{}}
 	for _, st := range sc.Steps {
 		text, _, _ := strings.Cut(st.Request, changeEnd)
-		key := squeeze(text)
-		if len(key) > maxKey {
+		key, spec := squeeze(text), squeeze(st.Spec)
+		switch {
+		case st.Turn == 0 && st.Spec != "" && strings.Contains(st.Request, st.Spec):
+			key = spec[max(0, len(spec)-4*maxKey):] // many specifications begin alike
+		case len(key) > maxKey:
 			key = key[:maxKey]
 		}
 		p.keys = append(p.keys, key)
@@ -50,15 +53,14 @@ var digestText = regexp.MustCompile(`specification: ([0-9a-f]{64})\b`)
 // belongs to the turn before it in the conversation or, where there is none, to that of SPEC.md.
 func (c *Coder) place(r SimRequest) (simPlace, bool) {
 	var p simPlace
-	digest := ""
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		m := r.Messages[i]
 		found := digestText.FindStringSubmatch(m.Text)
 		switch {
 		case m.Role == "assistant" || m.Role == "system":
 		case found != nil && (m.Role == "tool" || !strings.Contains(m.Text, "sha256sum")):
-			if digest == "" && p.attempt == 0 {
-				digest = found[1] // asked for by the attempt that runs
+			if p.digest == "" && p.attempt == 0 {
+				p.digest = found[1] // asked for by the attempt that runs
 			}
 		case m.Role == "user" && strings.Contains(m.Text, feedbackText):
 			p.attempt++
@@ -66,13 +68,13 @@ func (c *Coder) place(r SimRequest) (simPlace, bool) {
 			if plot, turn, n := c.recognise(squeeze(m.Text)); n == 1 {
 				p.plot, p.turn = plot, turn
 				return p, true
-			} else if n > 1 && digest == "" {
+			} else if n > 1 && p.digest == "" {
 				return p, false // two turns ask for the same; SPEC.md tells which
 			}
 		}
 	}
 	for i := range c.plots {
-		if turn, ok := c.plots[i].digests[digest]; ok {
+		if turn, ok := c.plots[i].digests[p.digest]; ok {
 			p.plot, p.turn = i, turn
 			return p, true
 		}
@@ -80,15 +82,20 @@ func (c *Coder) place(r SimRequest) (simPlace, bool) {
 	return p, false
 }
 
-// recognise finds the turns whose request a text holds: the first of them, and how many different ones.
+// recognise finds the turns whose request a text holds: one of them, and how many fit as well. Changes go before
+// builds, whose text a request for a change may hold in full.
 func (c *Coder) recognise(text string) (plot, turn, n int) {
 	longest := 0
 	for i := range c.plots {
 		for t, key := range c.plots[i].keys {
+			length := len(key)
+			if t == 0 {
+				length = 1
+			}
 			switch {
-			case !strings.Contains(text, key) || len(key) < longest:
-			case len(key) > longest:
-				plot, turn, n, longest = i, t, 1, len(key)
+			case length < longest || !strings.Contains(text, key):
+			case length > longest:
+				plot, turn, n, longest = i, t, 1, length
 			default:
 				n++
 			}
@@ -99,11 +106,6 @@ func (c *Coder) recognise(text string) (plot, turn, n int) {
 
 // look asks for the digest of SPEC.md.
 func (c *Coder) look(r SimRequest, fenced bool) SimAnswer {
-	for i := len(r.Messages) - 1; i >= 0 && r.Messages[i].Role != "user"; i-- {
-		if r.Messages[i].Role == "tool" && digestText.MatchString(r.Messages[i].Text) {
-			return SimText("This is the specification of no scenario that I know.")
-		}
-	}
 	if fenced {
 		return SimText("```bash\n" + lookCommand + "\n```")
 	}

@@ -43,7 +43,7 @@ func shellCall(tools []SimTool, command, title string) (SimCall, bool) {
 			values[argument] = []string{command}
 		}
 	}
-	fill(t, values, title)
+	fillRequired(t, values, title)
 	return SimCall{Name: t.Name, Arguments: simArguments(values)}, true
 }
 
@@ -62,7 +62,7 @@ func fileCall(r SimRequest, name, content string) (SimCall, bool) {
 			if s := schemaOf(t, "command"); s != nil {
 				values["command"] = "create"
 			}
-			fill(t, values, "Write "+name)
+			fillRequired(t, values, "Write "+name)
 			return SimCall{Name: t.Name, Arguments: simArguments(values)}, true
 		}
 	}
@@ -119,8 +119,8 @@ func typeOf(s map[string]any) string {
 	return ""
 }
 
-// fill gives the other required arguments values that their schema allows.
-func fill(t SimTool, values map[string]any, title string) {
+// fillRequired gives the other required arguments values that their schema allows.
+func fillRequired(t SimTool, values map[string]any, title string) {
 	required, _ := t.Schema["required"].([]any)
 	for _, x := range required {
 		name, _ := x.(string)
