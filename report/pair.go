@@ -110,11 +110,18 @@ func comparePair(a, b *configRows, names [2]string, c *Comparison, limit float64
 		if w.Code == stats.CodeCapTooLow && c.TurnsMax == nil {
 			continue // a share has no cap to raise
 		}
+		at := columnOf(w.Code)
+		if w.Code == stats.CodeDegenerate {
+			w.Text = strings.Replace(w.Text, "values are", "differences are", 1)
+			if res.Ahead+res.Behind+res.Undecided == 0 {
+				at = atNowhere // that all are zero has a note of its own
+			}
+		}
 		text := nameSides(w.Text, Clean(c.Short(names[0])), Clean(c.Short(names[1])))
 		if w.Code == stats.CodeStoppedUntested && r.Bounds != nil {
 			text += "; " + boundsWords(r.Bounds) + ", whatever the stopped runs had done"
 		}
-		r.notes = append(r.notes, Warning{Code: w.Code, Where: where, Text: text, at: columnOf(w.Code)})
+		r.notes = append(r.notes, Warning{Code: w.Code, Where: where, Text: text, at: at})
 	}
 	return d, nil
 }

@@ -104,11 +104,17 @@ func (c *Comparison) meansSentence() string {
 		full = full[:min(3, len(full))]
 	}
 	if c.turns() && len(full) > 0 && c.cap() > 0 {
-		runs := "runs"
-		if len(full) == 1 && full[0] == "1" {
-			runs = "run"
+		who := joinAnd(full) + " runs"
+		switch {
+		case !slices.ContainsFunc(full, func(n string) bool { return n != "0" }):
+			who = "no run"
+			if many {
+				who = "none of their runs"
+			}
+		case len(full) == 1 && full[0] == "1":
+			who = "1 run"
 		}
-		s += fmt.Sprintf("; %s %s passed all %s", joinAnd(full), runs, compact(c.cap()))
+		s += fmt.Sprintf("; %s passed all %s", who, compact(c.cap()))
 	}
 	return s + "."
 }
@@ -192,7 +198,7 @@ func (c *Comparison) pairSentence(f *FamilyResult, p *PairResult) string {
 	if p.Diff == nil {
 		return fmt.Sprintf("%s and %s were not tested: %s.", a, b, p.untested)
 	}
-	counts := fmt.Sprintf("%s was ahead of %s in %d of %d scenarios, behind in %d, level in %d", a, b, p.Ahead, p.N, p.Behind, p.Level)
+	counts := fmt.Sprintf("%s was ahead of %s in %d of %d %s, behind in %d, level in %d", a, b, p.Ahead, p.N, plural(p.N, "scenario", "scenarios"), p.Behind, p.Level)
 	if p.Undecided > 0 {
 		counts += fmt.Sprintf(", open in %d", p.Undecided)
 	}
