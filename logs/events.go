@@ -153,6 +153,9 @@ func attemptEvents(row *AttemptRow, blobs *Blobs, lines []journalLine) ([]EventR
 		}
 		if v, err := Decode[AgentExit](l.Record); err == nil {
 			b.journalLine(&lines[i])
+			if v.Gateway != nil {
+				b.log(*v.Gateway)
+			}
 			b.log(v.Log)
 		}
 	}

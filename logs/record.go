@@ -153,6 +153,7 @@ type AgentExit struct {
 	AgentS     float64 `json:"agent_s"`          // seconds
 	ToolCalls  int     `json:"tool_calls"`
 	Log        LogRef  `json:"log"`
+	Gateway    *LogRef `json:"gateway,omitempty"` // what the gateway saw, for agents that are programs
 }
 
 // LogRef is a raw agent log: the reader that understands it and its blob.

@@ -108,8 +108,11 @@ type Result struct {
 	ToolCalls  int
 	Edited     bool // the workspace was changed
 
-	Usage logs.Usage
-	Log   logs.LogRef // reader and blob of the raw log
+	Usage   logs.Usage
+	Log     logs.LogRef // reader and blob of the raw log
+	Gateway logs.LogRef // what the gateway saw, for agents that are programs outside stint; else zero
+	// Reported is what the raw log says about consumption, where Usage is the gateway's; nil if it says nothing.
+	Reported *logs.Usage
 
 	Void         string // "" = the attempt happened; else one of the Void constants
 	VoidEvidence string // one line
