@@ -160,7 +160,10 @@ func (l *loop) runAgent(ctx context.Context, prompt string) error {
 	}
 	exit := exitRecord{AgentExit: logs.AgentExit{Exit: res.Exit, Signal: res.Signal, By: res.By, Limit: res.Limit, Completion: res.Completion,
 		Detail: res.Detail, AgentS: took, ToolCalls: res.ToolCalls, Log: res.Log},
-		Void: res.Void, VoidEvidence: res.VoidEvidence, SessionDamaged: res.SessionDamaged, Usage: res.Usage}
+		Void: res.Void, VoidEvidence: res.VoidEvidence, SessionDamaged: res.SessionDamaged, Usage: res.Usage, Reported: res.Reported}
+	if res.Gateway.Blob != "" {
+		exit.Gateway = &res.Gateway
+	}
 	switch scope := refused.scope(); {
 	case ctx.Err() != nil && (res.By == harness.ByStint || res.Void != ""):
 		// First in the list of what ends an attempt: whatever else went wrong while stint was leaving does not count.
@@ -322,13 +325,10 @@ func (l *loop) keep() error {
 	return nil
 }
 
-// builtinName is the harness whose requests are made by stint itself.
-const builtinName = "builtin"
-
 // via is where the agent's usage comes from.
 func (l *loop) via() string {
-	if l.spec.Agent.Name() == builtinName {
-		return "gateway"
+	if l.spec.knowsTruth() {
+		return logs.ViaReader
 	}
-	return "reader"
+	return logs.ViaGateway
 }

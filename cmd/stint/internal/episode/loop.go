@@ -187,6 +187,9 @@ func (l *loop) step(ctx context.Context) error {
 	case phaseAttempt:
 		return l.attempt(ctx)
 	case phaseExited:
+		if other := l.state.exit.Reported; other != nil && !l.state.reported {
+			return l.append(logs.TypeUsage, *other, false)
+		}
 		return l.append(logs.TypeUsage, l.state.exit.Usage, false)
 	case phaseUsage:
 		return l.settle(ctx)

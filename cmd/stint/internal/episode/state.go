@@ -42,6 +42,8 @@ type exitRecord struct {
 	VoidScope      string     `json:"void_scope,omitempty"` // of a budget: episode or study
 	SessionDamaged bool       `json:"session_damaged,omitempty"`
 	Usage          logs.Usage `json:"usage"`
+	// Reported is what the agent's own log says beside the gateway's count; it becomes a usage record of its own.
+	Reported *logs.Usage `json:"reported,omitempty"`
 }
 
 // gradeRecord is the data of grade.end. Fault is host or bench when Passed is null.
@@ -67,12 +69,13 @@ type state struct {
 	nulls         int    // gradings of this attempt that failed for reasons of our own
 	processUsed   int    // process retries of this turn
 
-	exit  *exitRecord
-	usage bool // usage of this attempt is recorded
-	void  logs.Void
-	grade gradeRecord
-	told  string          // result blob of the attempt that the feedback is about; "" = none in this turn
-	fails map[string]bool // checks that failed in the grading that runs or ran last
+	exit     *exitRecord
+	usage    bool // usage of this attempt is recorded
+	reported bool // what the agent's own log says of its usage is recorded too
+	void     logs.Void
+	grade    gradeRecord
+	told     string          // result blob of the attempt that the feedback is about; "" = none in this turn
+	fails    map[string]bool // checks that failed in the grading that runs or ran last
 
 	base     snapshot  // what the next attempt starts from
 	pending  *snapshot // taken after the attempt that runs
@@ -125,7 +128,7 @@ func (s *state) apply(r logs.Record) error {
 		var d startRecord
 		d, err = logs.Decode[startRecord](r)
 		s.kind, s.prompt, s.work = d.Kind, d.PromptSHA, d.Work
-		s.pending, s.exit, s.usage, s.fails = nil, nil, false, map[string]bool{}
+		s.pending, s.exit, s.usage, s.reported, s.fails = nil, nil, false, false, map[string]bool{}
 		s.phase = phaseRunning
 	case logs.TypeAgentExit:
 		var d exitRecord
@@ -208,6 +211,10 @@ func (s *state) applyUsage(r logs.Record) error {
 	u, err := logs.Decode[logs.Usage](r)
 	if err != nil {
 		return err
+	}
+	if s.exit != nil && s.exit.Reported != nil && u.Via == s.exit.Reported.Via && u.Via != s.exit.Usage.Via {
+		s.reported = true // the same tokens, counted by somebody else
+		return nil
 	}
 	for _, n := range []*int64{u.In, u.Cached, u.CacheWrite, u.Out} {
 		if n != nil {

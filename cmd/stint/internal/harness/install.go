@@ -417,6 +417,15 @@ func (in Installer) verify(ctx context.Context, f *File, prefix string) error {
 	return nil
 }
 
+// Check looks whether a harness is installed and says the version that its file pins. The error is an *InstallError.
+func (in Installer) Check(ctx context.Context, f *File) error {
+	prefix, _, err := in.Find(f)
+	if err != nil {
+		return err
+	}
+	return in.verify(ctx, f, prefix)
+}
+
 // Version asks a program for its version.
 func (in Installer) Version(ctx context.Context, f *File, prefix string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, time.Minute)

@@ -53,15 +53,12 @@ type program struct {
 	python string
 }
 
-// NewProgram looks whether the program is installed in the version that its file pins. The error is an
-// *InstallError with the command that installs it.
-func NewProgram(ctx context.Context, opt ProgramOptions) (Agent, error) {
+// NewProgram finds the program; [Installer.Check] asks it for its version. The error is an *InstallError with the
+// command that installs it.
+func NewProgram(opt ProgramOptions) (Agent, error) {
 	p := &program{opt: opt}
 	var err error
 	if p.prefix, p.python, err = opt.Installer.Find(opt.File); err != nil {
-		return nil, err
-	}
-	if err := opt.Installer.verify(ctx, opt.File, p.prefix); err != nil {
 		return nil, err
 	}
 	return p, nil

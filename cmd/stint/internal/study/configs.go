@@ -1,23 +1,32 @@
 package study
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
+	"github.com/stint-bench/stint/logs"
 )
 
-// The harnesses of this version, and those that stint will ship as data files.
+// The harnesses that are stint's own. All others are programs, described by files.
 const (
 	harnessBuiltin   = "builtin"
 	harnessSimulated = "simulated"
 	harnessReference = "reference"
 )
 
-var (
-	harnesses      = []string{harnessBuiltin, harnessSimulated, harnessReference}
-	laterHarnesses = []string{"opencode", "mini-swe", "openhands", "vibe", "kimi-cli", "kimi-code", "qwen-code", "codex", "claude-code"}
-)
+// harnesses are all names that a study may use; a path names a file of the user.
+func harnesses() []string {
+	return append([]string{harnessBuiltin, harnessSimulated, harnessReference}, harness.Shipped()...)
+}
 
 // Config is one configuration: what is compared.
 type Config struct {
@@ -95,10 +104,11 @@ func (s *Study) expand(n *node) error {
 			harnessWords = []*node{w}
 		}
 		for _, h := range harnessWords {
-			if err := s.checkHarness(h, m); err != nil {
+			name, err := s.checkHarness(h, m)
+			if err != nil {
 				return err
 			}
-			if err := s.expandLevels(n, m, h.text); err != nil {
+			if err := s.expandLevels(n, m, name); err != nil {
 				return err
 			}
 		}
@@ -136,26 +146,89 @@ func (s *Study) defaultHarness(n, model *node) (*node, error) {
 	return nil, s.src.errorAt(n.place, "for example harness: builtin", "this entry of configs has no harness for model %s", model.text)
 }
 
-// checkHarness refuses a harness that does not exist, is not here yet, or does not fit the model.
-func (s *Study) checkHarness(h, model *node) error {
-	if slices.Contains(laterHarnesses, h.text) {
-		return s.unavailable(h, "harness "+h.text, strings.Join(harnesses, ", "))
-	}
-	if !slices.Contains(harnesses, h.text) {
-		return s.src.errorAt(h.place, didYouMean(h.text, harnesses, "harnesses"), "unknown harness %q", h.text)
+// checkHarness refuses a harness that does not exist or does not fit the model, and returns its name.
+func (s *Study) checkHarness(h, model *node) (string, error) {
+	file, err := s.harnessFile(h)
+	if err != nil {
+		return "", err
 	}
 	if model == nil {
-		return nil
+		return h.text, nil
+	}
+	name, protocol := h.text, "chat"
+	if file != nil {
+		name, protocol = file.Name, file.Protocol
 	}
 	m := s.Model(model.text)
 	switch {
-	case m.Simulate != "" && h.text != harnessSimulated:
-		return s.src.errorAt(h.place, "use harness: simulated, or a model with a url", "model %s is simulated, so harness %s has nothing to ask", m.Name, h.text)
-	case m.Simulate == "" && h.text == harnessSimulated:
-		return s.src.errorAt(h.place, "add a model with simulate: weak, medium or strong, or use harness: builtin", "harness simulated needs a simulated model, and %s is a real one", m.Name)
-	case h.text == harnessBuiltin && m.API != "chat":
-		return s.src.errorAt(h.place, "this version of stint speaks api: chat only; most servers offer it beside their own",
-			"model %s has api %s, but harness %s speaks chat", m.Name, m.API, h.text)
+	case m.Simulate != "" && name != harnessSimulated:
+		return "", s.src.errorAt(h.place, "use harness: simulated, or a model with a url", "model %s is simulated, so harness %s has nothing to ask", m.Name, name)
+	case m.Simulate == "" && name == harnessSimulated:
+		return "", s.src.errorAt(h.place, "add a model with simulate: weak, medium or strong, or use harness: builtin", "harness simulated needs a simulated model, and %s is a real one", m.Name)
+	case m.Simulate == "" && m.API != protocol:
+		return "", s.src.errorAt(h.place, fmt.Sprintf("if the model's server offers api: %s too, add it under a second name; most servers offer chat beside their own", protocol),
+			"model %s has api %s, but harness %s speaks %s", m.Name, m.API, name, protocol)
+	}
+	return name, nil
+}
+
+// harnessFile returns the file of a harness, nil for stint's own.
+func (s *Study) harnessFile(h *node) (*harness.File, error) {
+	name := h.text
+	switch {
+	case name == harnessBuiltin || name == harnessSimulated || name == harnessReference:
+		return nil, nil
+	case !harness.IsPath(name) && !slices.Contains(harnesses(), name):
+		return nil, s.src.errorAt(h.place, didYouMean(name, harnesses(), "harnesses"), "unknown harness %q", name)
+	}
+	dir := filepath.Dir(s.Path)
+	if harness.IsPath(name) && s.frozen {
+		dir, name = filepath.Join(dir, harnessFolder), "./"+filepath.Base(name)
+	}
+	f, err := harness.Load(name, dir)
+	if err != nil {
+		var fault *harness.FileError
+		if errors.As(err, &fault) {
+			return nil, s.src.errorAt(h.place, fault.Way, "harness %s: %s", name, fault.Text)
+		}
+		return nil, err
+	}
+	if other := s.Harnesses[f.Name]; other != nil && other.SHA() != f.SHA() {
+		return nil, s.src.errorAt(h.place, "give one of the two files another name", "two harness files have the name %s", f.Name)
+	}
+	if s.Harnesses == nil {
+		s.Harnesses = map[string]*harness.File{}
+	}
+	s.Harnesses[f.Name] = f
+	return f, nil
+}
+
+// harnessFolder, in a run directory, keeps the harness files that were not stint's.
+const harnessFolder = "harness"
+
+// freezeHarnesses keeps the user's harness files beside the study, and refuses one that has changed.
+func (s *Study) freezeHarnesses(d *logs.RunDir) error {
+	for _, name := range slices.Sorted(maps.Keys(s.Harnesses)) {
+		f := s.Harnesses[name]
+		if f.Path() == "" {
+			continue
+		}
+		to := filepath.Join(d.Root, harnessFolder, filepath.Base(f.Path()))
+		old, err := os.ReadFile(to)
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
+				return fmt.Errorf("keeping the harness file %s: %w", f.Path(), err)
+			}
+			if err := os.WriteFile(to, f.Source(), 0o644); err != nil {
+				return fmt.Errorf("keeping the harness file %s: %w", f.Path(), err)
+			}
+		case err != nil:
+			return fmt.Errorf("reading the harness file of this run: %w", err)
+		case !bytes.Equal(old, f.Source()):
+			return &InputError{File: f.Path(), Message: fmt.Sprintf("the harness file is not the one this run began with (%s)", to),
+				Advice: "put the old content back, or give the changed file another name and run it as a new configuration"}
+		}
 	}
 	return nil
 }
@@ -169,23 +242,32 @@ func orDefault(n *node, name, fallback string) []*node {
 }
 
 // expandLevels multiplies out everything but model and harness.
-func (s *Study) expandLevels(n, model *node, harness string) error {
-	base := Config{Model: harnessReference, Harness: harness, place: n.place}
+func (s *Study) expandLevels(n, model *node, name string) error {
+	base := Config{Model: harnessReference, Harness: name, place: n.place}
 	if model != nil {
 		base.Model = model.text
 	}
 	tools := []*node{{}}
-	if harness == harnessBuiltin {
+	if name == harnessBuiltin {
 		tools = orDefault(n, "tools", s.Model(model.text).Tools)
 	} else if t := n.get("tools"); t != nil {
-		return s.src.errorAt(t.place, "leave it out", "harness %s calls no model, so it has no tools setting", harness)
+		return s.src.errorAt(t.place, "leave it out", "harness %s has no tools setting; only builtin has", name)
+	}
+	session := s.Agent.Session
+	if f := s.Harnesses[name]; f != nil && len(f.Next) == 0 {
+		for _, w := range wordsOf(n.get("session")) {
+			if w.text != "fresh" {
+				return s.src.errorAt(w.place, "write session: fresh, or leave it out", "harness %s cannot go on with a conversation", name)
+			}
+		}
+		session = "fresh"
 	}
 	for _, f := range orDefault(n, "feedback", "none") {
 		for _, r := range orDefault(n, "retries", "0") {
-			if err := s.checkLevels(harness, f, r); err != nil {
+			if err := s.checkLevels(name, f, r); err != nil {
 				return err
 			}
-			for _, session := range orDefault(n, "session", s.Agent.Session) {
+			for _, session := range orDefault(n, "session", session) {
 				for _, pr := range orDefault(n, "process_retries", strconv.Itoa(s.Agent.ProcessRetries)) {
 					for _, d := range orDefault(n, "delivery", s.Scenarios.Delivery) {
 						for _, t := range tools {
@@ -206,10 +288,10 @@ func (s *Study) expandLevels(n, model *node, harness string) error {
 
 // checkLevels refuses retries that would be told nothing, feedback that could never be given, and retries of
 // the reference, which needs none.
-func (s *Study) checkLevels(harness string, feedback, retries *node) error {
+func (s *Study) checkLevels(name string, feedback, retries *node) error {
 	k := countOr(retries, 0)
 	switch {
-	case harness == harnessReference && (feedback.text != "none" || k > 0):
+	case name == harnessReference && (feedback.text != "none" || k > 0):
 		at := retries.place
 		if feedback.text != "none" {
 			at = feedback.place

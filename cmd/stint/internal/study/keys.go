@@ -125,7 +125,7 @@ func scenarioKeys() *section {
 func configKeys() *section {
 	return &section{where: "an entry of configs", keys: []key{
 		{name: "model", doc: "a model of this file", form: formText, many: true},
-		{name: "harness", doc: "the program around the model: builtin; simulated and reference need no model server", form: formText, many: true},
+		{name: "harness", doc: "the program around the model: builtin, one that stint harness list names, or the path of a harness file; simulated and reference need no model server", form: formText, many: true},
 		{name: "feedback", doc: "what a retry is told about the failure", form: formWord, choices: feedbacks, many: true},
 		{name: "retries", doc: "retries per turn after the first attempt", form: formCount, max: maxRetries, many: true},
 		{name: "session", doc: "see agent.session", form: formWord, choices: sessions, many: true},

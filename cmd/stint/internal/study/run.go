@@ -68,6 +68,9 @@ type work struct {
 	agents map[string]harness.Agent // by configuration
 	box    *sandbox.Sandbox
 	spent  harness.SpentFunc
+
+	installer harness.Installer
+	proxy     *gateway.Proxy // nil if no agent is a program
 }
 
 // Run runs or resumes the study in its run directory: it takes the lock, freezes the study file or holds it
@@ -103,6 +106,9 @@ func (s *Study) Run(ctx context.Context, opt RunOptions) (*Summary, error) {
 	}
 	for _, n := range notes {
 		fmt.Fprintf(opt.Stderr, "stint: %s\n", n)
+	}
+	if err := s.freezeHarnesses(w.dir); err != nil {
+		return nil, err
 	}
 	if w.lib, err = openLibrary(s, w.dir); err != nil {
 		return nil, err
@@ -151,7 +157,7 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 		return nil, err
 	}
 	if err := w.equip(ctx); err != nil {
-		return nil, err
+		return nil, errors.Join(err, w.close())
 	}
 	sum.Started = len(pending)
 	if w.opt.OnStart != nil {
@@ -160,6 +166,7 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 	began = w.opt.Now()
 	p := &pool{jobs: w.study.jobs(w.opt.Jobs), perModel: w.study.Jobs.PerModel, pending: pending, run: w.episode}
 	spent, err := p.runAll(ctx)
+	err = errors.Join(err, w.close())
 	sum.Ran = w.opt.Now().Sub(began)
 	sum.BudgetReached = spent
 	if spent != nil {
@@ -313,6 +320,9 @@ func (w *work) equip(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := w.equipPrograms(ctx); err != nil {
+		return err
+	}
 	w.agents = map[string]harness.Agent{}
 	for _, c := range s.Configs {
 		if w.agents[c.Name], err = w.agent(c); err != nil {
@@ -356,7 +366,7 @@ func (w *work) episode(ctx context.Context, j job) error {
 	_, err = w.opt.episode(ctx, episode.Spec{
 		Dir: w.dir.EpisodeDir(j.id), ID: j.id,
 		Start: logs.EpisodeStart{
-			Study: s.Name, Config: c.Name, Model: asked, Harness: logs.HarnessUsed{Name: agent.Name(), Version: agent.Version()},
+			Study: s.Name, Config: c.Name, Model: asked, Harness: w.used(c.Harness, agent),
 			Feedback: c.Feedback, Retries: c.Retries, ProcessRetries: c.ProcessRetries, Session: c.Session, Delivery: c.Delivery, Mode: s.Mode,
 			Scenario: logs.ScenarioRef{ID: m.name, Content: m.Content, Versions: suite.Versions()},
 			Repeat:   j.Repeat, Seed: episodeSeed(s.Seed, c.Name, m.Content, j.Repeat), TurnsMax: s.TurnsMax(),

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/suite"
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -35,6 +36,7 @@ type Study struct {
 	Analysis  Analysis
 	Judge     *Judge
 	Families  []Family
+	Harnesses map[string]*harness.File // by name, those that are programs
 
 	src    *source
 	set    *suite.Set // prepared scenarios; nil = they are drawn
