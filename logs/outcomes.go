@@ -86,6 +86,17 @@ func (e *OutcomeError) ExitCode() int { return 2 }
 // OutcomeNames lists the outcomes [Tables.Outcomes] knows.
 func OutcomeNames() []string { return []string{"turns_passed", "full", "share", "usd"} }
 
+// UsualOutcome is what is compared when nobody said what: turns_passed, or share where a turn that fails ends nothing and
+// the next one starts from correct code.
+func (t *Tables) UsualOutcome() string {
+	for i := range t.Episodes {
+		if t.Episodes[i].Mode == modeTeleport {
+			return "share"
+		}
+	}
+	return "turns_passed"
+}
+
 // Outcomes turns episodes into outcomes, sorted as the table is.
 //
 //	turns_passed  T; Cap is turns_max. Not defined under teleport.

@@ -132,7 +132,7 @@ func (x *examiner) faultAnswer(l *harness.TruthLine, f harness.TruthPlanted) ans
 	a := answer{What: strings.TrimSpace(f.Kind + " " + f.Subject + " " + f.Param), Mechanisms: mechanisms(s, f)}
 	if c := s.Clause(f.Clause); c != nil {
 		since := max(c.Introduced, c.Changed)
-		a.Forgotten = since < l.Turn && (x.row.Mode == "" || x.row.Mode == "fail-stop" || x.first[planted{f.Kind, f.Subject, f.Param}] > since)
+		a.Forgotten = since < l.Turn && (x.row.Mode != "continue" || x.first[planted{f.Kind, f.Subject, f.Param}] > since)
 	}
 	return a
 }

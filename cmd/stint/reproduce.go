@@ -178,7 +178,7 @@ func serveBox(ctx context.Context, e *env, d *logs.RunDir, a *attempt, kind stri
 	opt := sandbox.Options{Kind: kind, Trusted: a.own(), Stint: e.Stint, Getenv: e.Getenv}
 	st, err := study.LoadFrozen(d)
 	if err == nil {
-		opt.Runtimes = st.Sandbox.Runtimes
+		opt.Runtimes, opt.Needs = st.Sandbox.Runtimes, st.Needs()
 		limits = sandbox.Limits{Memory: st.Sandbox.Memory, Processes: st.Sandbox.Processes, Disk: st.Sandbox.Disk}
 		opt.Limits = limits
 	} else if !e.Quiet {

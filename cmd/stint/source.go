@@ -167,7 +167,7 @@ func readFolder(e *env, name string, f compareFlags, filter *logs.Expr) (*compar
 		outcome = part.options.Primary
 	}
 	if outcome == "" {
-		outcome = "turns_passed"
+		outcome = part.tables.UsualOutcome()
 	}
 	set, err := part.tables.Outcomes(outcome)
 	if err != nil {

@@ -51,11 +51,16 @@ func (l *loop) startTurn(turn int) error {
 		return err
 	}
 	s := l.spec.Suites[turn]
-	d := logs.TurnStart{
+	d := turnRecord{TurnStart: logs.TurnStart{
 		Operation: step.Operation.ID, Name: step.Operation.Name, Label: step.Operation.Label,
 		Clauses:   logs.ClauseChanges{Added: clauseRefs(step.Added), Changed: clauseRefs(step.Changed), Removed: append([]string{}, step.Removed...)},
 		Suite:     logs.SuiteRef{SHA: suiteSHA, Checks: len(s.Checks), ByAge: s.ByAge()},
 		ChangeSHA: changeSHA, SpecSHA: specSHA,
+	}}
+	if l.state.start.Mode == ModeTeleport && turn > 0 {
+		if d.Base, err = l.codeBase(turn - 1); err != nil {
+			return err
+		}
 	}
 	if err := l.append(logs.TypeTurnStart, d, false); err != nil {
 		return err

@@ -18,6 +18,7 @@ import (
 const (
 	ModeFailStop = "fail-stop" // the first failed turn ends the episode; also ""
 	ModeContinue = "continue"  // a failed turn is followed by the next one, on the broken code
+	ModeTeleport = "teleport"  // every turn but the build starts from a correct code base and an empty HOME
 )
 
 // The reasons for which an episode ends, as EpisodeEnd.EndReason has them.
@@ -81,7 +82,7 @@ type Spec struct {
 // End is how an episode ended.
 type End struct {
 	Reason      string // one of the End constants
-	TurnsPassed int    // the first failed turn; all of them if none failed; for a stopped one those passed so far
+	TurnsPassed int    // the first failed turn; all of them if none failed; for a stopped one those passed so far; under teleport those passed
 	Already     bool   // it had ended before: nothing was done
 }
 
@@ -132,7 +133,7 @@ func (s *Spec) fill() error {
 	switch s.Start.Mode {
 	case "":
 		s.Start.Mode = ModeFailStop
-	case ModeFailStop, ModeContinue:
+	case ModeFailStop, ModeContinue, ModeTeleport:
 	default:
 		return fmt.Errorf("running episode %s: mode %q is not available in this version of stint", s.ID, s.Start.Mode)
 	}

@@ -26,6 +26,13 @@ const (
 // snapshot names a state of workspace and HOME. The zero value is the empty state before turn 0.
 type snapshot struct{ tree, home string }
 
+// turnRecord is the data of turn.start. Base is the tree that the turn starts from when that is not what the turn before
+// left: under teleport.
+type turnRecord struct {
+	logs.TurnStart
+	Base string `json:"base,omitempty"`
+}
+
 // startRecord is the data of attempt.start. Work is a random token: files in the scratch folder that carry
 // the same one are those of this attempt.
 type startRecord struct {
@@ -90,8 +97,18 @@ type state struct {
 	end logs.EpisodeEnd
 }
 
-// turnsPassed is T: the first failed turn, or the turns passed so far.
+// turnsPassed is T: the first failed turn, or the turns passed so far. Under teleport, where there is no T, it counts
+// the turns passed.
 func (s *state) turnsPassed() int {
+	if s.start.Mode == ModeTeleport {
+		n := 0
+		for _, ok := range s.passed {
+			if ok {
+				n++
+			}
+		}
+		return n
+	}
 	for t, ok := range s.passed {
 		if !ok {
 			return t
@@ -100,8 +117,15 @@ func (s *state) turnsPassed() int {
 	return len(s.passed)
 }
 
-// lastPassed is the last turn before turn in which the check passed, or nil.
+// lastPassed is the last turn before turn in which the check passed, or nil. The code base that a turn starts from under
+// teleport passes the whole suite of the turn before.
 func (s *state) lastPassed(check string, turn int, inSuite func(turn int, check string) bool) *int {
+	if s.start.Mode == ModeTeleport {
+		if before := turn - 1; before >= 0 && inSuite(before, check) {
+			return &before
+		}
+		return nil
+	}
 	for t := turn - 1; t >= 0; t-- {
 		if t < len(s.failed) && s.failed[t] != nil && !s.failed[t][check] && inSuite(t, check) {
 			return &t
@@ -120,6 +144,11 @@ func (s *state) apply(r logs.Record) error {
 	case logs.TypeResume:
 		err = s.applyResume(r)
 	case logs.TypeTurnStart:
+		var d turnRecord
+		d, err = logs.Decode[turnRecord](r)
+		if d.Base != "" {
+			s.base, s.turnBase = snapshot{tree: d.Base}, d.Base
+		}
 		s.turn, s.attempt, s.kind = *r.Turn, 0, harness.KindFirst
 		s.freshAttempt()
 		s.processUsed, s.told = 0, ""

@@ -68,6 +68,15 @@ func (s *serverState) schema(sc *scenario.Scenario) *scenario.Schema {
 
 // writeServer writes a server into a workspace.
 func writeServer(dir string, schema *scenario.Schema, state serverState) error {
+	b, err := json.Marshal(schema)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", schemaFile, err)
+	}
+	return writeFiles(dir, state, schemaFile, append(b, '\n'), startScript)
+}
+
+// writeFiles writes the one file that a server consists of, what it does wrong, and how it is started.
+func writeFiles(dir string, state serverState, name string, content []byte, start string) error {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
 		return fmt.Errorf("opening the workspace: %w", err)
@@ -76,17 +85,12 @@ func writeServer(dir string, schema *scenario.Schema, state serverState) error {
 	if state.Faults == nil {
 		state.Faults = []oracle.Fault{}
 	}
-	for _, f := range []struct {
-		name string
-		data any
-	}{{schemaFile, schema}, {faultsFile, state}} {
-		b, err := json.Marshal(f.data)
-		if err != nil {
-			return fmt.Errorf("encoding %s: %w", f.name, err)
-		}
-		if err := root.WriteFile(f.name, append(b, '\n'), 0o644); err != nil {
-			return fmt.Errorf("writing the server: %w", err)
-		}
+	b, err := json.Marshal(state)
+	if err != nil {
+		return fmt.Errorf("encoding %s: %w", faultsFile, err)
+	}
+	if err := errors.Join(root.WriteFile(name, content, 0o644), root.WriteFile(faultsFile, append(b, '\n'), 0o644)); err != nil {
+		return fmt.Errorf("writing the server: %w", err)
 	}
 	if state.Switch != nil && state.Switch.Kind == switchNoStart {
 		if err := root.Remove(startFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -94,7 +98,7 @@ func writeServer(dir string, schema *scenario.Schema, state serverState) error {
 		}
 		return nil
 	}
-	if err := root.WriteFile(startFile, []byte(startScript), 0o755); err != nil {
+	if err := root.WriteFile(startFile, []byte(start), 0o755); err != nil {
 		return fmt.Errorf("writing the server: %w", err)
 	}
 	return nil

@@ -43,6 +43,7 @@ type drawInput struct {
 	seed               uint64
 	turn, attempt, try int
 	feedback           string
+	can                func(*scenario.Schema, oracle.Fault) bool // whether a fault can be planted; nil = every one can
 }
 
 // draw is what happens in one attempt.
@@ -275,7 +276,7 @@ func (d *draw) plantOn(sc *scenario.Scenario, r *rand.Rand, clauses []scenario.C
 			continue
 		}
 		f := faults[r.IntN(len(faults))]
-		if !d.has(f) {
+		if !d.has(f) && (d.in.can == nil || d.in.can(s, f)) {
 			d.add(why, f)
 			return true
 		}

@@ -18,6 +18,7 @@ const SimulatedName = "simulated"
 const (
 	TransportServer = "server" // a process of its own, over HTTP
 	TransportInproc = "inproc" // a handler in this process; server switches count as a server that did not start
+	TransportPython = "python" // a server in plain Python, which is what the agent writes; needs python3
 )
 
 // hangFor bounds a simulated hang: it reports the wall limit after at most this long.
@@ -26,7 +27,7 @@ const hangFor = time.Second
 // SimOptions says how a simulated agent behaves.
 type SimOptions struct {
 	Preset    string // weak, medium, strong
-	Transport string // server (also ""), inproc
+	Transport string // server (also ""), inproc, python
 }
 
 // NewSimulated returns an agent that needs no model: it writes the true server of a turn and plants faults
@@ -34,31 +35,33 @@ type SimOptions struct {
 // workspace gives the same result. It needs Request.Scenario.
 //
 // schema.json and faults.json in its workspace are data of the simulation, not code: lines and changes of a
-// simulated workspace are not counted, and the two files are left out of diffs.
+// simulated workspace are not counted, and the two files are left out of diffs. With the transport python there is no
+// schema.json but server.py, with the faults in its code; faults that the writer of such servers does not know are not
+// planted, others are drawn in their place.
 func NewSimulated(opt SimOptions) (Agent, error) {
 	p, ok := presets[opt.Preset]
 	if !ok {
 		return nil, fmt.Errorf("there is no simulated model %q: the presets are weak, medium and strong", opt.Preset)
 	}
 	switch opt.Transport {
-	case "", TransportServer, TransportInproc:
+	case "", TransportServer, TransportInproc, TransportPython:
 	default:
-		return nil, fmt.Errorf("the transport %q of a simulated agent is not available in this version of stint: use server or inproc", opt.Transport)
+		return nil, fmt.Errorf("the transport %q of a simulated agent is not available in this version of stint: use server, inproc or python", opt.Transport)
 	}
-	return &simulated{name: opt.Preset, preset: p, inproc: opt.Transport == TransportInproc}, nil
+	return &simulated{name: opt.Preset, preset: p, transport: opt.Transport}, nil
 }
 
 type simulated struct {
-	name   string
-	preset preset
-	inproc bool
+	name      string
+	preset    preset
+	transport string
 }
 
 func (*simulated) Name() string    { return SimulatedName }
 func (*simulated) Version() string { return "1" }
 
 // InProcess implements InProcess.
-func (a *simulated) InProcess() bool { return a.inproc }
+func (a *simulated) InProcess() bool { return a.transport == TransportInproc }
 
 // Handler implements InProcess.
 func (a *simulated) Handler(dir string) (func() http.Handler, string, error) {
@@ -79,14 +82,22 @@ func (a *simulated) Run(ctx context.Context, r Request) (Result, error) {
 	if !exists {
 		before.Turn = -1
 	}
-	d := a.preset.draw(r.Scenario, drawInput{seed: r.Seed, turn: r.Turn, attempt: r.Attempt, try: r.Try, feedback: r.Feedback}, before)
+	in := drawInput{seed: r.Seed, turn: r.Turn, attempt: r.Attempt, try: r.Try, feedback: r.Feedback}
+	if a.transport == TransportPython {
+		in.can = inPython
+	}
+	d := a.preset.draw(r.Scenario, in, before)
 	if r.Truth != "" {
 		if err := writeTruth(r.Truth, d.truth(r)); err != nil {
 			return Result{}, err
 		}
 	}
 	if d.work != nil {
-		if err := writeServer(r.Workspace, d.work.schema(r.Scenario), *d.work); err != nil {
+		write := writeServer
+		if a.transport == TransportPython {
+			write = writePython
+		}
+		if err := write(r.Workspace, d.work.schema(r.Scenario), *d.work); err != nil {
 			return Result{}, err
 		}
 	}

@@ -280,7 +280,7 @@ func TestEnds(t *testing.T) {
 }
 
 func TestSimulatedRefusals(t *testing.T) {
-	for _, opt := range []SimOptions{{Preset: "brilliant"}, {}, {Preset: "weak", Transport: "python"}} {
+	for _, opt := range []SimOptions{{Preset: "brilliant"}, {}, {Preset: "weak", Transport: "process"}} {
 		if _, err := NewSimulated(opt); err == nil {
 			t.Errorf("%+v was accepted", opt)
 		}

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strings"
 	"time"
@@ -42,13 +43,18 @@ func (r runtimeFound) label() string {
 }
 
 // findRuntimes resolves the runtimes of opt, sorted by name. In a trusted sandbox a missing one is left
-// out, since nothing there needs it.
+// out, unless something there needs it.
 func findRuntimes(ctx context.Context, opt Options) ([]runtimeFound, error) {
 	names, optional := opt.Runtimes, opt.Trusted
 	if names == nil {
 		names, optional = []string{"python3", "node"}, true
 	}
 	names = append([]string(nil), names...)
+	for _, n := range opt.Needs {
+		if !slices.Contains(names, n) {
+			names = append(names, n)
+		}
+	}
 	sort.Strings(names)
 	var found []runtimeFound
 	for _, name := range names {
@@ -60,11 +66,12 @@ func findRuntimes(ctx context.Context, opt Options) ([]runtimeFound, error) {
 				continue
 			}
 		}
-		if optional {
-			continue
+		switch {
+		case slices.Contains(opt.Needs, name):
+			return nil, &UnavailableError{"runtime " + name, err.Error(), fmt.Sprintf("install %s: the servers of this study are written for it", name)}
+		case !optional:
+			return nil, &UnavailableError{"runtime " + name, err.Error(), fmt.Sprintf("install %s, or take it out of `sandbox: {runtimes: …}`", name)}
 		}
-		return nil, &UnavailableError{"runtime " + name, err.Error(),
-			fmt.Sprintf("install %s, or take it out of `sandbox: {runtimes: …}`", name)}
 	}
 	return found, nil
 }

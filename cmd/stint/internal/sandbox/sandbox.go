@@ -2,6 +2,7 @@ package sandbox
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -35,7 +36,9 @@ type Options struct {
 	// Runtimes are the programs the agent may use: python3, node, go, or any command found on PATH.
 	// Nil means those of python3 and node that this host has.
 	Runtimes []string
-	Limits   Limits
+	// Needs are runtimes that must be there even if the sandbox is trusted: what runs in it is written for them.
+	Needs  []string
+	Limits Limits
 	// Trusted says that only the simulated and the reference harness run here: auto may fall back to
 	// none, and stint itself is visible inside (their servers are stint).
 	Trusted bool
@@ -216,12 +219,12 @@ func New(ctx context.Context, opt Options) (*Sandbox, error) {
 	switch opt.Kind {
 	case "", KindAuto:
 		err := s.tryBubblewrap(ctx)
-		if err != nil && opt.Trusted && ctx.Err() == nil {
-			s.kind = KindNone
-			endLeftovers()
-			return s, SetSubreaper()
+		if err == nil || !opt.Trusted || ctx.Err() != nil {
+			return s, err
 		}
-		return s, err
+		s.kind = KindNone
+		endLeftovers()
+		return s, errors.Join(SetSubreaper(), s.needed())
 	case KindBubblewrap:
 		return s, s.tryBubblewrap(ctx)
 	case KindNone:
@@ -230,16 +233,21 @@ func New(ctx context.Context, opt Options) (*Sandbox, error) {
 			return nil, err
 		}
 		endLeftovers()
-		if !opt.Trusted {
-			_, err := s.runtimes()
-			return s, err
-		}
-		return s, nil
+		return s, s.needed()
 	case KindContainer:
 		return nil, &UnavailableError{KindContainer, "this version has no container sandbox",
 			"use `sandbox: {kind: bubblewrap}`, or `sandbox: none` for agents you trust with this machine"}
 	}
 	return nil, &UnavailableError{opt.Kind, "there is no such kind", "the kinds are auto, bubblewrap, container and none"}
+}
+
+// needed says which runtime is missing that what runs here cannot do without.
+func (s *Sandbox) needed() error {
+	if s.opt.Trusted && len(s.opt.Needs) == 0 {
+		return nil
+	}
+	_, err := s.runtimes()
+	return err
 }
 
 func (s *Sandbox) tryBubblewrap(ctx context.Context) error {
@@ -364,7 +372,7 @@ func inherited() []string {
 // answer to the same names as in bubblewrap.
 func (s *Sandbox) hostPath() string {
 	var dirs []string
-	if !s.opt.Trusted {
+	if !s.opt.Trusted || len(s.opt.Needs) > 0 {
 		found, _ := s.runtimes()
 		for _, r := range found {
 			dirs = append(dirs, filepath.Dir(r.path))

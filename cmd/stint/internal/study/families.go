@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/episode"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -24,7 +25,14 @@ type Family struct {
 // readAnalysis reads what is tested and resolves every family to pairs.
 func (s *Study) readAnalysis(root *node) error {
 	n := root.get("analysis")
-	s.Analysis = Analysis{Outcome: textOr(n.get("outcome"), "turns_passed"), Alpha: numberOr(n.get("alpha"), defaultAlpha)}
+	usual := "turns_passed"
+	if s.Mode == episode.ModeTeleport {
+		usual = "share"
+	}
+	s.Analysis = Analysis{Outcome: textOr(n.get("outcome"), usual), Alpha: numberOr(n.get("alpha"), defaultAlpha)}
+	if err := s.checkOutcome(n.get("outcome")); err != nil {
+		return err
+	}
 	list := n.get("families")
 	if list == nil {
 		return nil
@@ -40,6 +48,14 @@ func (s *Study) readAnalysis(root *node) error {
 		}
 		seen[d.Name] = item.place
 		s.Families = append(s.Families, d)
+	}
+	return nil
+}
+
+// checkOutcome refuses an outcome that the mode does not have.
+func (s *Study) checkOutcome(n *node) error {
+	if n != nil && n.text == "turns_passed" && s.Mode == episode.ModeTeleport {
+		return s.src.errorAt(n.place, "use outcome: share, the share of turns passed", "turns_passed is not defined under mode: teleport, where a failed turn ends nothing")
 	}
 	return nil
 }
@@ -66,6 +82,9 @@ func (s *Study) readFamily(n *node) (Family, error) {
 		return d, s.src.errorAt(n.place, advice, "this family says its pairs in %d ways", kinds)
 	case n.get("within") != nil && n.get("by") == nil:
 		return d, s.src.errorAt(n.get("within").place, advice, "within belongs to by")
+	}
+	if err := s.checkOutcome(n.get("outcome")); err != nil {
+		return d, err
 	}
 	pool, err := s.familyPool(n)
 	if err != nil {

@@ -85,7 +85,7 @@ func studyKeys() *section {
 		{name: "seed", doc: "seed of everything drawn: scenarios, order of episodes, simulated agents (default 1)", form: formSeed},
 		{name: "scenarios", doc: "what the agents are asked to do", form: formSection, section: scenarioKeys(), required: true},
 		{name: "repeats", doc: "episodes per configuration and scenario (default 1)", form: formCount, min: 1, max: 1000},
-		{name: "mode", doc: "what a failed turn means for the episode: fail-stop ends it (default), continue goes on from the broken code", form: formWord, choices: modes},
+		{name: "mode", doc: "what a failed turn means for the episode: fail-stop ends it (default), continue goes on from the broken code, teleport starts every turn from correct code", form: formWord, choices: modes},
 		{name: "configs", doc: "what is compared: each entry is the product of its lists", form: formSection, section: configKeys(), list: true, required: true},
 		{name: "models", doc: "the models by name: how to reach them", form: formNamed, section: modelKeys()},
 		{name: "agent", doc: "defaults of the agents", form: formSection, section: &section{where: "agent", keys: []key{
@@ -146,7 +146,7 @@ func modelKeys() *section {
 		{name: "temperature", doc: "sampling temperature (default: the provider's)", form: formNumber},
 		{name: "tools", doc: "native tool calls (default) or text: fenced commands, for models without tool calling", form: formWord, choices: toolForms},
 		{name: "simulate", doc: "a simulated agent instead of a model; harness is then simulated", form: formWord, choices: presets},
-		{name: "transport", doc: "how a simulated agent serves: server (default)", form: formWord, choices: transports},
+		{name: "transport", doc: "how a simulated agent serves: server (default), inproc (no process), python (writes server.py)", form: formWord, choices: transports},
 	}}
 }
 
@@ -178,7 +178,7 @@ func budgetKeys() *section {
 
 func analysisKeys() *section {
 	return &section{where: "analysis", keys: []key{
-		{name: "outcome", doc: "what is compared (default turns_passed)", form: formWord, choices: outcomes},
+		{name: "outcome", doc: "what is compared (default turns_passed; under mode: teleport share)", form: formWord, choices: outcomes},
 		{name: "alpha", doc: "family-wise error rate (default 0.05)", form: formShare},
 		{name: "families", doc: "one entry = one family of tests under Holm; anything undeclared is exploratory", form: formSection, list: true,
 			section: &section{where: "an entry of analysis.families", keys: []key{

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -59,6 +60,25 @@ func TestBaseParses(t *testing.T) {
 	}
 	if s.Agent.Session != "continue" || s.Agent.ProcessRetries != 1 || s.Scenarios.Delivery != "delta+file" || s.Mode != "fail-stop" || s.Models[1].ID != "beta" {
 		t.Errorf("a default is missing: %+v", s)
+	}
+}
+
+// Under teleport the outcome is the share of turns passed, and the servers need Python.
+func TestTeleport(t *testing.T) {
+	s, err := Parse("study.yaml", []byte(edit(t, "repeats: 1", "mode: teleport")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s.Analysis.Outcome != "share" || s.Families[0].Outcome != "share" || !slices.Equal(s.Needs(), []string{"python3"}) {
+		t.Errorf("outcome %s, of the family %s, needs %v", s.Analysis.Outcome, s.Families[0].Outcome, s.Needs())
+	}
+	s, err = Parse("study.yaml", []byte(edit(t, "simulate: weak", "simulate: weak, transport: python")))
+	if err != nil || s.Needs() != nil {
+		t.Errorf("a model that no configuration uses needs %v: %v", s.Needs(), err)
+	}
+	s, err = Parse("study.yaml", []byte(strings.Replace(small, "simulate: weak", "simulate: weak, transport: python", 1)))
+	if err != nil || !slices.Equal(s.Needs(), []string{"python3"}) {
+		t.Errorf("servers in Python need %v: %v", s.Needs(), err)
 	}
 }
 

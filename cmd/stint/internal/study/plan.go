@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/episode"
 	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/stats"
 )
@@ -224,7 +225,7 @@ func (s *Study) expectedAttempts(c Config) (attempts float64, ok bool) {
 		failing *= 1 - repair
 	}
 	fail := failing + presetInfra
-	if s.Mode == "continue" {
+	if s.Mode != episode.ModeFailStop {
 		return perTurn * float64(s.TurnsMax()), true
 	}
 	turns := (1 - math.Pow(1-fail, float64(s.TurnsMax()))) / fail

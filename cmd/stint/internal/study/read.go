@@ -4,10 +4,13 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/episode"
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -83,10 +86,7 @@ func (s *Study) readHead(root *node) error {
 	}
 	s.Repeats = countOr(root.get("repeats"), 1)
 	s.PriceName = textOr(root.get("prices"), "")
-	s.Mode = textOr(root.get("mode"), "fail-stop")
-	if s.Mode == "teleport" {
-		return s.unavailable(root.get("mode"), "mode: teleport", "fail-stop, continue")
-	}
+	s.Mode = textOr(root.get("mode"), episode.ModeFailStop)
 	return nil
 }
 
@@ -122,8 +122,11 @@ func (s *Study) readModel(e entry) (Model, error) {
 			}
 		}
 		m := Model{Name: e.key, Simulate: sim.text, Transport: textOr(n.get("transport"), "server"), place: e.place}
-		if m.Transport == "process" || m.Transport == "python" {
-			return Model{}, s.unavailable(n.get("transport"), "transport: "+m.Transport, "server, inproc")
+		if m.Transport == "process" {
+			return Model{}, s.unavailable(n.get("transport"), "transport: "+m.Transport, "server, inproc, python")
+		}
+		if m.Transport == harness.TransportInproc && s.Mode == episode.ModeTeleport {
+			return Model{}, s.src.errorAt(n.get("transport").place, "use transport: server or python", "mode: teleport starts from servers that are processes, so nothing can be served inproc")
 		}
 		return m, nil
 	}
@@ -216,6 +219,9 @@ func (s *Study) readSandbox(n *node) error {
 	limits := n.get("limits")
 	s.Sandbox.Image = textOr(n.get("image"), "")
 	s.Sandbox.Runtimes = textsOf(n.get("runtimes"))
+	if r := n.get("runtimes"); r != nil && s.Mode == episode.ModeTeleport && !slices.Contains(s.Sandbox.Runtimes, pythonRuntime) {
+		return s.src.errorAt(r.place, "add python3 to runtimes", "mode: teleport starts from servers in Python, which these runtimes cannot run")
+	}
 	s.Sandbox.Memory = sizeOr(limits.get("memory"), 0)
 	s.Sandbox.Processes = countOr(limits.get("processes"), 0)
 	s.Sandbox.Disk = sizeOr(limits.get("disk"), 0)

@@ -9,6 +9,8 @@ import (
 	"regexp"
 	"time"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/episode"
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 	"github.com/stint-bench/stint/logs"
@@ -22,7 +24,7 @@ type Study struct {
 	Seed      uint64
 	Scenarios Scenarios
 	Repeats   int    // at least 1
-	Mode      string // fail-stop or continue
+	Mode      string // fail-stop, continue or teleport
 	Configs   []Config
 	Models    []Model // in the order of the file
 	Agent     AgentDefaults
@@ -65,7 +67,7 @@ type Model struct {
 	Temperature *float64
 	Tools       string // native or text
 	Simulate    string // weak, medium or strong; "" = a real model
-	Transport   string // of a simulated agent: server, inproc
+	Transport   string // of a simulated agent: server, inproc, python
 
 	place place
 	keyAt place
@@ -256,6 +258,22 @@ func (s *Study) OfflineOnly() bool {
 	}
 	return true
 }
+
+// Needs names the runtimes without which no server of the study can start: those of what stint itself writes.
+func (s *Study) Needs() []string {
+	if s.Mode == episode.ModeTeleport {
+		return []string{pythonRuntime}
+	}
+	for i := range s.Models {
+		if s.Models[i].Transport == harness.TransportPython && s.uses(s.Models[i].Name) {
+			return []string{pythonRuntime}
+		}
+	}
+	return nil
+}
+
+// pythonRuntime is what servers that stint writes as code run on.
+const pythonRuntime = "python3"
 
 // AttemptWall is the wall time an attempt of a configuration may take.
 func (s *Study) AttemptWall(c Config) time.Duration {

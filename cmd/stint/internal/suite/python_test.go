@@ -8,11 +8,13 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/oracle/python"
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 )
@@ -61,7 +63,7 @@ func (p *pythonServer) Stop(context.Context) ServerEnd {
 func inPython(t testing.TB, program string, s *scenario.Schema, flaws ...python.Flaw) StartFunc {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, python.File), python.SourceWith(s, flaws...), 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(dir, python.File), python.SourceWith(s, python.Options{Flaws: flaws}), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return func(ctx context.Context, _ string) (Server, time.Duration, error) {
@@ -151,5 +153,42 @@ func TestSecondImplementation(t *testing.T) {
 				secondOpinion(t, program, sc, turn)
 			}
 		}
+	}
+}
+
+// TestFlawsInPython plants the faults that the writer of Python servers knows: the suite must find them there as it finds
+// them in the interpreter. A sample of them here, all where STINT_REQUIRE is set.
+func TestFlawsInPython(t *testing.T) {
+	program := interpreter(t)
+	sc := scenarioOf(t, 3, 8)
+	schema, prev, s := sc.Steps[8].Schema, sc.Steps[7].Schema, suiteOf(t, sc, 8)
+	stride := 29
+	if os.Getenv("STINT_REQUIRE") != "" {
+		stride = 1
+	}
+	known, seen := 0, 0
+	for _, c := range schema.Clauses {
+		for _, f := range oracle.FaultsFor(schema, prev, c) {
+			seen++
+			flaw := python.Flaw{Kind: f.Kind, Subject: f.Subject, Param: f.Param}
+			if !flaw.Supported(schema) {
+				continue
+			}
+			if known++; known%stride != 0 {
+				continue
+			}
+			about := *s
+			about.Checks = slices.DeleteFunc(slices.Clone(s.Checks), func(k Check) bool { return !slices.Contains(k.Clauses, c.ID) })
+			r, err := Run(context.Background(), &about, RunOptions{Start: inPython(t, program, schema, flaw), SoloMax: -1})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *r.Passed {
+				t.Errorf("no check about %s (%s) finds %+v", c.ID, c.Title, f)
+			}
+		}
+	}
+	if share := float64(known) / float64(seen); share < 0.75 {
+		t.Errorf("only %d of %d faults can be planted", known, seen)
 	}
 }

@@ -32,11 +32,17 @@ func (p *program) create(e *scenario.Entity) {
 	if !p.endpoint(e, "POST", "POST", "/"+e.Plural, "create_"+e.Name) {
 		return
 	}
-	p.line(1, `row = build_%s(call.body(), None, "POST")`, e.Name)
 	if p.has(NotAtomic, e.UID, "create") {
+		p.line(1, "body = call.body()")
+		p.line(1, "try:")
+		p.line(2, `row = build_%s(body, None, "POST")`, e.Name)
+		p.line(1, "except Refused:")
+		p.line(2, "%s.add(dict.fromkeys(%s))", table(e), words(fieldNames(e)))
+		p.line(2, "raise")
 		p.line(1, "%s.add(row)", table(e))
 		p.line(1, "check_%s(row, row)", e.Name)
 	} else {
+		p.line(1, `row = build_%s(call.body(), None, "POST")`, e.Name)
 		p.line(1, "%s.add(check_%s(row, None))", table(e), e.Name)
 	}
 	p.line(1, "return %d, show_%s(row)", p.status(e.UID, "create", 201), e.Name)

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"bytes"
 	"strings"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
@@ -38,8 +39,14 @@ const (
 	AnalyticsWrong   = "analytics_wrong"    // kind, where, measure=UID, entity=UID, empty, cents
 )
 
-// Supported reports whether a server can be written with the flaw.
-func (x Flaw) Supported() bool {
+// Supported reports whether a server of the schema can be written with the flaw: its kind is known and its subject is
+// there.
+func (x Flaw) Supported(s *scenario.Schema) bool {
+	return x.known() && !bytes.Equal(Source(s), SourceWith(s, Options{Flaws: []Flaw{x}}))
+}
+
+// known reports whether there is such a kind of flaw with such a parameter.
+func (x Flaw) known() bool {
 	what, _, _ := strings.Cut(x.Param, "=")
 	switch x.Kind {
 	case Permissive:

@@ -25,11 +25,18 @@ const File = "server.py"
 func Start() string { return "#!/bin/sh\nexec python3 " + File + "\n" }
 
 // Source returns the server of a schema as one file of Python 3.8 or later. The same schema gives the same bytes.
-func Source(s *scenario.Schema) []byte { return SourceWith(s) }
+func Source(s *scenario.Schema) []byte { return SourceWith(s, Options{}) }
 
-// SourceWith returns the server of a schema with flaws in it. Flaws that [Flaw.Supported] does not know are left out.
-func SourceWith(s *scenario.Schema, flaws ...Flaw) []byte {
-	p := &program{schema: mutated(s, flaws), flaws: flaws}
+// Options says what is wrong with a server. The zero value is a correct one.
+type Options struct {
+	Flaws  []Flaw // those that Flaw.Supported does not know are left out
+	Switch string // how the server as a process misbehaves: one of the Switch constants, "" = not at all
+	After  int    // of SwitchCrash and SwitchFlaky: a number of requests
+}
+
+// SourceWith returns the server of a schema with something wrong in it.
+func SourceWith(s *scenario.Schema, opt Options) []byte {
+	p := &program{schema: mutated(s, opt.Flaws), flaws: opt.Flaws}
 	p.line(0, "#!/usr/bin/env python3")
 	p.line(0, "%s", strconv.Quote("HTTP service for "+strings.ReplaceAll(s.Domain, "_", " ")+"."))
 	p.text(head)
@@ -41,8 +48,8 @@ func SourceWith(s *scenario.Schema, flaws ...Flaw) []byte {
 	for i := range p.schema.Analytics {
 		p.statistic(&p.schema.Analytics[i])
 	}
-	p.routes()
-	p.text(tail)
+	p.routes(opt.Switch)
+	p.text(opt.process(tail))
 	return []byte(p.out.String())
 }
 
@@ -77,9 +84,13 @@ func (p *program) route(method, path, function string) {
 	p.paths = append(p.paths, fmt.Sprintf("%s: %s,", quote(method+" "+path), function))
 }
 
-func (p *program) routes() {
+func (p *program) routes(broken string) {
 	p.function("health", "call")
-	p.line(1, `return 200, {"status": "ok"}`)
+	if broken == SwitchUnhealthy {
+		p.line(1, `return 503, error_body("internal", None)`)
+	} else {
+		p.line(1, `return 200, {"status": "ok"}`)
+	}
 	p.line(0, "")
 	p.line(0, "")
 	p.line(0, "ROUTES = {")

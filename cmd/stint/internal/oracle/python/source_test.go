@@ -25,10 +25,10 @@ func TestSourceRepeats(t *testing.T) {
 	s := last(t, 4, 40)
 	before := fmt.Sprintf("%+v", s)
 	flaw := Flaw{Kind: PutMerges, Subject: s.Entities[0].UID}
-	if !bytes.Equal(Source(s), Source(last(t, 4, 40))) || !bytes.Equal(SourceWith(s, flaw), SourceWith(s, flaw)) {
+	if !bytes.Equal(Source(s), Source(last(t, 4, 40))) || !bytes.Equal(SourceWith(s, Options{Flaws: []Flaw{flaw}}), SourceWith(s, Options{Flaws: []Flaw{flaw}})) {
 		t.Error("the same schema gives different bytes")
 	}
-	if bytes.Equal(Source(s), SourceWith(s, flaw)) {
+	if bytes.Equal(Source(s), SourceWith(s, Options{Flaws: []Flaw{flaw}})) {
 		t.Error("a flaw does not show in the source")
 	}
 	if fmt.Sprintf("%+v", s) != before {
@@ -120,20 +120,29 @@ func TestSourceCompiles(t *testing.T) {
 		for _, param := range params {
 			for _, uid := range []string{"e1", "e1.f1", "e1.f3", "e2", "e2.f1", "e2.f2", "e2.f3", "a2", "a3", "t1"} {
 				x := Flaw{kind, uid, param}
-				if !x.Supported() {
-					t.Errorf("%+v is not supported", x)
+				if !x.known() {
+					t.Errorf("%+v is not known", x)
 				}
-				sources = append(sources, SourceWith(s, x))
+				sources = append(sources, SourceWith(s, Options{Flaws: []Flaw{x}}))
 				flaws = append(flaws, x)
 			}
 		}
 	}
-	compiles(t, append(sources, SourceWith(s, flaws...))...)
-	for _, x := range []Flaw{{"stale", "e1", ""}, {OffByOne, "e1.f1", "middle"}, {ExtraKey, "e1", "echo"}, {}} {
-		if x.Supported() {
-			t.Errorf("%+v is supported", x)
+	for x, want := range map[Flaw]bool{{"stale", "e1", ""}: false, {OffByOne, "e2.f2", "middle"}: false, {ExtraKey, "e1", "echo"}: false, {}: false,
+		{OffByOne, "e2.f2", "max"}: false, {PutMerges, "e7", ""}: false, {EndpointMissing, "e1.p3", ""}: false,
+		{OffByOne, "e2.f2", "min"}: true, {PutMerges, "e1", ""}: true, {EndpointMissing, "a1", ""}: true} {
+		if x.Supported(s) != want {
+			t.Errorf("%+v is supported: %v, want %v", x, !want, want)
 		}
 	}
+	for _, broken := range []string{SwitchExitEarly, SwitchWrongPort, SwitchUnhealthy, SwitchCrash, SwitchFlaky} {
+		source := SourceWith(s, Options{Switch: broken, After: 5})
+		if bytes.Equal(source, Source(s)) {
+			t.Errorf("%s does not show in the source", broken)
+		}
+		sources = append(sources, source)
+	}
+	compiles(t, append(sources, SourceWith(s, Options{Flaws: flaws}))...)
 	if !strings.HasSuffix(Start(), "\nexec python3 server.py\n") {
 		t.Errorf("start.sh is %q", Start())
 	}
