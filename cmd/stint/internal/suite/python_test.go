@@ -192,3 +192,25 @@ func TestFlawsInPython(t *testing.T) {
 		t.Errorf("only %d of %d faults can be planted", known, seen)
 	}
 }
+
+// BenchmarkRunPython plays the whole suite of turn 100 against the second implementation, process starts included.
+func BenchmarkRunPython(b *testing.B) {
+	program := interpreter(b)
+	sc := scenarioOf(b, 101, 100)
+	s := suiteOf(b, sc, 100)
+	start := inPython(b, program, sc.Steps[100].Schema)
+	requests, ready := 0, time.Duration(0)
+	for b.Loop() {
+		r, err := Run(context.Background(), s, RunOptions{Start: start})
+		if err != nil || !*r.Passed {
+			b.Fatalf("%+v, %v", r, err)
+		}
+		requests += r.Requests
+		for _, e := range r.Servers {
+			ready = max(ready, time.Duration(e.MS*float64(time.Millisecond)))
+		}
+	}
+	b.ReportMetric(float64(requests)/float64(b.N), "requests")
+	b.ReportMetric(float64(requests)/b.Elapsed().Seconds(), "req/s")
+	b.ReportMetric(float64(ready.Milliseconds()), "ms-to-start")
+}
