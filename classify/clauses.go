@@ -183,6 +183,7 @@ func (cs *clauses) ruleOf(entity, field, code string) *clause {
 	kinds := map[string][]string{
 		"required": {"required", "default", "optional"}, "null": {"not_null", "nullable"}, "type": {"type"}, "range": {"range"},
 		"length": {"length"}, "enum": {"enum"}, "unique": {"unique"}, "reference": {"ref_exists"}, "restricted": {"on_delete"},
+		"pattern": {"pattern"}, "immutable": {"immutable"}, "order": {"order"},
 	}[code]
 	return cs.ofField(entity, field, kinds...)
 }

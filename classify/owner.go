@@ -92,7 +92,7 @@ func (c *contract) ownerOfAcceptance(s *symptom, entity string) *clause {
 			return k
 		}
 	}
-	return c.cited(s, map[string]string{"restricted": "on_delete", "unique": "unique"}[s.wantCode])
+	return c.cited(s, kindOfRefusal(s.wantCode, s.wantField))
 }
 
 // ownerOfError is the clause that a refusal with the wrong status or body breaks.
@@ -120,7 +120,7 @@ func (c *contract) ownerOfError(s *symptom, entity string) *clause {
 	if k := c.sameError(s, entity); k != nil {
 		return k
 	}
-	return c.cited(s, map[string]string{"restricted": "on_delete", "unique": "unique"}[code])
+	return c.cited(s, kindOfRefusal(code, field))
 }
 
 // sameError returns the clause of a field whose own checks get the same wrong answer, for a check that spoils a field
@@ -247,4 +247,17 @@ func (c *contract) cited(s *symptom, kind string) *clause {
 		}
 	}
 	return c.subject(s)
+}
+
+// kindOfRefusal is the kind of clause that a conflict of rows is about; without a field, uniqueness is that of a pair.
+func kindOfRefusal(code, field string) string {
+	switch {
+	case code == "restricted":
+		return "on_delete"
+	case code == "unique" && field == "":
+		return "unique_group"
+	case code == "unique":
+		return "unique"
+	}
+	return ""
 }

@@ -61,8 +61,22 @@ func mechanisms(s *scenario.Schema, f harness.TruthPlanted) []string {
 			return one(classify.LeafNullAccepted)
 		}
 		return one(classify.LeafTooLax)
-	case oracle.UniqueIgnored:
+	case oracle.LaxUpdate:
+		if rule, _, _ := strings.Cut(f.Param, ":"); rule == "required" || rule == "null" {
+			return one(classify.LeafNullAccepted)
+		}
 		return one(classify.LeafTooLax)
+	case oracle.UniqueIgnored, oracle.PatternMisread, oracle.ImmutableIgnored, oracle.GroupIgnored, oracle.OrderIgnored:
+		return one(classify.LeafTooLax)
+	case oracle.ImmutableReset:
+		if _, field := s.FieldByUID(f.Subject); field != nil && field.Required {
+			return one(classify.LeafTooStrict) // PUT asks for a value that may be left out
+		}
+		return one(classify.LeafWrongLogic)
+	case oracle.ImmutableStrict, oracle.GroupNarrow, oracle.GroupNulls, oracle.OrderStrict:
+		return one(classify.LeafTooStrict)
+	case oracle.DefaultForNull, oracle.ZeroForMissing, oracle.CentsLost:
+		return one(classify.LeafWrongLogic)
 	case oracle.Strict, oracle.OffByOne, oracle.UniqueSelf:
 		return one(classify.LeafTooStrict)
 	case oracle.DefaultIgnored, oracle.PutMerges, oracle.PatchResets, oracle.NotAtomic, oracle.ListReversed, oracle.TotalWrong,
@@ -137,6 +151,9 @@ func stale(s *scenario.Schema, f harness.TruthPlanted) []string {
 	if c == nil {
 		return nil
 	}
+	if kind != string(c.Kind) {
+		return []string{classify.LeafTooStrict} // a rule that has ended is still checked
+	}
 	return replaced(c.Kind, params, c.Params)
 }
 
@@ -150,6 +167,19 @@ func replaced(kind scenario.Kind, old, now string) []string {
 		before, after := strings.Split(param(old, "values"), ","), strings.Split(param(now, "values"), ",")
 		lax = slices.ContainsFunc(before, func(v string) bool { return !slices.Contains(after, v) })
 		strict = slices.ContainsFunc(after, func(v string) bool { return !slices.Contains(before, v) })
+	case scenario.KindType:
+		return []string{classify.LeafTooStrict} // an integer that can be a decimal now
+	case scenario.KindPattern:
+		lax, strict = true, true
+	case scenario.KindReplace, scenario.KindOptional:
+		return []string{classify.LeafWrongLogic} // what PUT keeps is reset, or the other way round
+	case scenario.KindDefault:
+		return []string{classify.LeafWrongLogic}
+	case scenario.KindRequired:
+		if now == "" {
+			return []string{classify.LeafNullAccepted} // PUT had kept the value
+		}
+		return []string{classify.LeafTooStrict}
 	case scenario.KindOnDelete:
 		return []string{deletion(scenario.OnDelete(param(now, "policy")), scenario.OnDelete(param(old, "policy")))}
 	default:
@@ -196,7 +226,8 @@ func dropped(kind scenario.Kind) []string {
 		return []string{classify.LeafNullAccepted}
 	case scenario.KindOptional, scenario.KindNullable:
 		return []string{classify.LeafTooStrict}
-	case scenario.KindUnique, scenario.KindRange, scenario.KindLength, scenario.KindEnum, scenario.KindRefExists:
+	case scenario.KindUnique, scenario.KindRange, scenario.KindLength, scenario.KindEnum, scenario.KindRefExists, scenario.KindPattern,
+		scenario.KindImmutable, scenario.KindGroup, scenario.KindOrder:
 		return []string{classify.LeafTooLax}
 	case scenario.KindDefault:
 		return []string{classify.LeafTooStrict, classify.LeafWrongLogic} // refused where it was required, null where it was optional
@@ -223,6 +254,10 @@ func ignored(sc *scenario.Scenario, turn int) []string {
 		case scenario.KindType, scenario.KindCreate, scenario.KindAnalytics, scenario.KindGone:
 			return []string{classify.LeafChangeMissed}
 		}
+		if c.Kind == scenario.KindOptional && sc.Steps[turn-1].Schema.ClauseOf(scenario.KindDefault, c.Subject) != nil {
+			add([]string{classify.LeafWrongLogic}) // the default that has ended
+			continue
+		}
 		add(dropped(c.Kind))
 	}
 	for _, c := range step.Changed {
@@ -233,7 +268,7 @@ func ignored(sc *scenario.Scenario, turn int) []string {
 			add(replaced(c.Kind, before.Params, c.Params))
 		}
 	}
-	if len(step.Added) == 0 && len(step.Changed) == 0 {
+	if len(step.Added) == 0 {
 		add(removed(sc, turn))
 	}
 	return out

@@ -262,11 +262,11 @@ func (s *Schema) pairPhrase(subject string) (title, text string) {
 		if low == nil || high == nil {
 			return "", ""
 		}
-		than := "greater than"
+		than, less := "greater than", "less than"
 		if low.Type == Date || low.Type == Datetime {
-			than = "later than"
+			than, less = "later than", "earlier than"
 		}
-		return fmt.Sprintf("%s.%s is not %s %s", e.Name, low.Name, than, high.Name), fmt.Sprintf("%s of %s may not be %s its %s; equal values are fine. This holds for the "+
+		return fmt.Sprintf("%s.%s is not %s %s", e.Name, high.Name, less, low.Name), fmt.Sprintf("%s of %s may not be %s its %s; equal values are fine. This holds for the "+
 			"values that %s would have after a `POST`, `PUT` or `PATCH`, whichever of the two the request contains, and only when neither is null. Otherwise: %s.",
 			code(low.Name), article(human(e.Name)), than, code(high.Name), article(human(e.Name)), refusal(400, "order", high))
 	}
