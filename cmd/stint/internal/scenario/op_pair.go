@@ -200,7 +200,7 @@ func (s *Schema) fieldName(uid string) string {
 	return ""
 }
 
-// enumerateAddOrder offers every two fields of one type that can be compared, in the order in which they were added.
+// enumerateAddOrder offers every two fields of one type that can be compared, the way round that makes more sense.
 func enumerateAddOrder(x *enumeration) {
 	for i := range x.s.Entities {
 		e := &x.s.Entities[i]
@@ -208,9 +208,12 @@ func enumerateAddOrder(x *enumeration) {
 			continue
 		}
 		for j := range e.Fields {
-			for k := range e.Fields {
-				low, high := &e.Fields[j], &e.Fields[k]
-				if j == k || low.Type != high.Type || x.s.steered(low.UID) || x.s.steered(high.UID) {
+			for k := range j {
+				low, high := &e.Fields[k], &e.Fields[j]
+				if x.place(e, high) < x.place(e, low) {
+					low, high = high, low
+				}
+				if low.Type != high.Type || x.s.steered(low.UID) || x.s.steered(high.UID) {
 					continue
 				}
 				o := Order{UID: e.nextPart(), Low: low.UID, High: high.UID}
@@ -222,6 +225,18 @@ func enumerateAddOrder(x *enumeration) {
 			}
 		}
 	}
+}
+
+// place is where a field belongs among others of its type: days and moments come in the order in which the vocabulary
+// tells them, numbers by how large they usually get.
+func (x *enumeration) place(e *Entity, f *Field) int64 {
+	if f.Type == Integer || f.Type == Decimal {
+		_, high := sensible(x.hint(e, f))
+		return high
+	}
+	return int64(slices.IndexFunc(x.words.attributes, func(a attribute) bool {
+		return a.typ == f.Type && (a.name == f.Name || a.alias == f.Name)
+	}))
 }
 
 func applyAddOrder(s *Schema, p map[string]string) error {
