@@ -24,7 +24,7 @@ service of the turn before fails. A study runs a set with scenarios: {set: DIR}.
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newScenarioNewCmd(e), newScenarioCheckCmd(e), newScenarioShowCmd(e))
+	cmd.AddCommand(newScenarioNewCmd(e), newScenarioCheckCmd(e), newScenarioShowCmd(e), newScenarioExportCmd(e))
 	for _, c := range cmd.Commands() {
 		c.Args = inputArgs(e, c.Args)
 	}
