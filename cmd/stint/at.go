@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/stint-bench/stint/logs"
+	"github.com/stint-bench/stint/report"
 	"github.com/stint-bench/stint/stats"
 )
 
@@ -19,6 +20,8 @@ func (s *comparedSource) readAt(budget int) error {
 		return inputErrorf("leave --at out, or name a run directory", "--at %d: only turns passed of a run directory can be read off at another budget", budget)
 	}
 	renamed := map[string]string{}
+	causes := s.causesAt()
+	unknown := 0
 	for i := range s.set.Rows {
 		row := &s.set.Rows[i]
 		retries, err := strconv.Atoi(row.Factors["retries"])
@@ -32,29 +35,82 @@ func (s *comparedSource) readAt(budget int) error {
 		if _, ok := renamed[row.Config]; !ok {
 			renamed[row.Config] = fmt.Sprintf("%s@%d", row.Config, budget)
 		}
-		deriveRow(row, renamed[row.Config], budget, at)
+		if !deriveRow(row, renamed[row.Config], budget, at, causes) {
+			unknown++
+		}
 	}
 	if len(renamed) == 0 {
 		return inputErrorf("leave --at out", "--at %d: no configuration has a larger retry budget", budget)
+	}
+	if unknown > 0 && causes != nil {
+		s.options.Notes = append(s.options.Notes, report.Warning{Code: report.CodeUndefined, Text: fmt.Sprintf(
+			"%d of the failed attempts that end a run at budget %d have no verdict, so their cause is unknown; stint classify gives every failed attempt one", unknown, budget)})
 	}
 	s.rename(renamed, fmt.Sprintf("--at %d", budget))
 	return nil
 }
 
-// deriveRow turns a run into the one it would have been. Its cause and its cost are those of another end.
-func deriveRow(row *logs.Outcome, name string, budget int, at stats.Outcome) {
+// A causeAt names the verdict of an attempt of the run in a row; ok is false if there is none.
+type causeAt func(row *logs.Outcome, turn, attempt int) (l1, leaf string, ok bool)
+
+// causesAt returns nil if the source holds no verdicts at all.
+func (s *comparedSource) causesAt() causeAt {
+	type episode struct {
+		id     string
+		source int
+	}
+	episodes := make(map[runKey]episode)
+	var causes []logs.Causes
+	for _, t := range s.all {
+		if len(t.Verdicts) == 0 {
+			continue
+		}
+		causes = append(causes, t.Causes())
+		for i := range t.Episodes {
+			e := &t.Episodes[i]
+			episodes[runKey{e.Config, e.ScenarioSHA + "\x00" + e.Scenario, e.Repeat}] = episode{e.Episode, len(causes) - 1}
+		}
+	}
+	if len(causes) == 0 {
+		return nil
+	}
+	return func(row *logs.Outcome, turn, attempt int) (l1, leaf string, ok bool) {
+		e, ok := episodes[runKey{row.Config, row.ScenarioSHA + "\x00" + row.Scenario, row.Repeat}]
+		if !ok {
+			return "", "", false
+		}
+		return causes[e.source].Of(logs.VerdictKey{Episode: e.id, Turn: turn, Attempt: attempt})
+	}
+}
+
+// deriveRow turns a run into the one it would have been: it ends with the last attempt that the budget allows in the
+// turn that needed more, and for what that attempt failed. It returns false if a failed run has lost its cause. What
+// the run would have cost is not known.
+func deriveRow(row *logs.Outcome, name string, budget int, at stats.Outcome, causes causeAt) (known bool) {
 	factors := make(map[string]string, len(row.Factors))
 	for k, v := range row.Factors {
 		factors[k] = v
 	}
 	factors["retries"] += "@" + strconv.Itoa(budget)
-	if at.Value != *row.Value {
-		row.EndL1, row.EndLeaf, row.EndReason = "", "", "failed"
+	known = true
+	if at.Status == stats.Failed {
+		l1, leaf, ok := "", "", false
+		if causes != nil {
+			l1, leaf, ok = causes(row, int(at.Value), budget)
+		}
+		switch {
+		case ok:
+			row.EndL1, row.EndLeaf, row.EndReason = l1, leaf, "failed"
+		case at.Value != *row.Value:
+			row.EndL1, row.EndLeaf, row.EndReason = "", "", "failed"
+			known = false
+		}
 	}
 	row.Config, row.Factors, row.Value, row.Status, row.USD = name, factors, &at.Value, at.Status.String(), nil
 	if int(at.Value) < len(row.Attempts) {
 		row.Attempts = row.Attempts[:int(at.Value)]
 	}
+	return known
 }
 
 // rename gives configurations other names wherever they are named.

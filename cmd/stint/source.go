@@ -20,8 +20,9 @@ import (
 type comparedSource struct {
 	set     *logs.OutcomeSet
 	options report.CompareOptions
-	tables  *logs.Tables // of a run directory or a folder of tables; nil for files
-	dir     *logs.RunDir // of a single run directory
+	tables  *logs.Tables   // of a run directory or a folder of tables; nil for files
+	all     []*logs.Tables // of every source that has them
+	dir     *logs.RunDir   // of a single run directory
 	study   string
 	unread  int
 }
@@ -83,6 +84,11 @@ type runKey struct {
 
 // join adds the rows of one source.
 func (s *comparedSource) join(part *comparedSource, name string, seen map[runKey]string, many bool) error {
+	all := s.all
+	if part.tables != nil {
+		all = append(all, part.tables)
+	}
+	defer func() { s.all = all }()
 	if s.set == nil {
 		options := s.options
 		*s = *part
