@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -25,7 +26,8 @@ func newPowerCmd(e *env) *cobra.Command {
 		Long: `power says what a study of a given size can find with the very test that compare runs:
 the smallest p it can reach, and how many turns the better configuration must pass to be
 told from the baseline in 80 % of repetitions (--power). The baseline is a mean in turns, a
-preset of the simulated agent, or the configurations of a pilot run (--from DIR).
+preset of the simulated agent, or the configurations of a pilot run (--from DIR, more than
+once for several pilots; an outcome file needs --cap).
 
 Runs are simulated: every turn passes with a probability that differs between scenarios
 (--sd, in logits), a run ends at its first failed turn. --interaction is the part of that
@@ -43,7 +45,7 @@ that somebody reports?`,
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVar(&f.from, "from", "", "take baselines and spread from the runs in `DIR`")
+	fl.StringSliceVar(&f.from, "from", nil, "take baselines and spread from the runs in `DIR`; repeat it for several pilots, or name outcome files with --cap")
 	fl.Float64Var(&f.mean, "mean", 0, "mean turns of the baseline")
 	fl.StringVar(&f.preset, "preset", "", "baseline of a simulated agent without retries: weak, medium or strong")
 	fl.IntVar(&f.plan.Scenarios, "scenarios", 20, "scenarios")
@@ -61,7 +63,8 @@ that somebody reports?`,
 }
 
 type powerFlags struct {
-	from, preset          string
+	from                  []string
+	preset                string
 	mean, sd, interaction float64
 	power                 float64
 	cap                   int
@@ -174,7 +177,7 @@ func (f *powerFlags) fill(c *planned) error {
 // baselines resolves --mean, --preset or --from.
 func (f *powerFlags) baselines(ctx context.Context, e *env) ([]baseline, error) {
 	switch {
-	case f.from != "":
+	case len(f.from) > 0:
 		return f.pilot(ctx, e)
 	case f.preset != "":
 		p, ok := presetSuccess[f.preset]
@@ -194,12 +197,16 @@ func (f *powerFlags) baselines(ctx context.Context, e *env) ([]baseline, error) 
 
 // pilot fits every configuration of a run.
 func (f *powerFlags) pilot(ctx context.Context, e *env) ([]baseline, error) {
-	src, err := readSources(ctx, e, []string{f.from}, compareFlags{set: func(string) bool { return false }})
+	read := compareFlags{set: func(string) bool { return false }}
+	if f.set("cap") {
+		read.columns.Cap = float64(f.cap)
+	}
+	src, err := readSources(ctx, e, f.from, read)
 	if err != nil {
 		return nil, err
 	}
 	if src.set.Cap < 1 {
-		return nil, inputErrorf("name a run directory", "%s does not say how many turns there are", clean(f.from))
+		return nil, inputErrorf("say it with --cap, or name a run directory", "%s does not say how many turns there are", clean(strings.Join(f.from, ", ")))
 	}
 	if !f.set("cap") {
 		f.cap = int(src.set.Cap)
@@ -230,7 +237,7 @@ func (f *powerFlags) pilot(ctx context.Context, e *env) ([]baseline, error) {
 		out = append(out, baseline{Name: name, Mean: stats.MeanTurnsOf(fit.Success, fit.ScenarioSD, f.cap), Success: fit.Success, SD: fit.ScenarioSD})
 	}
 	if len(out) == 0 {
-		return nil, inputErrorf("a pilot needs runs that failed", "no configuration of %s can be fitted", clean(f.from))
+		return nil, inputErrorf("a pilot needs runs that failed", "no configuration of %s can be fitted", clean(strings.Join(f.from, ", ")))
 	}
 	return out, nil
 }

@@ -41,6 +41,7 @@ func readSources(ctx context.Context, e *env, sources []string, f compareFlags) 
 		By: f.by, Within: f.within, Baseline: f.baseline, Outcome: f.outcome, Zero: f.zero, Force: f.force, Alpha: f.alpha,
 	}}
 	seen := make(map[runKey]string)
+	var infos []fs.FileInfo
 	for _, name := range sources {
 		if err := ctx.Err(); err != nil {
 			return nil, err
@@ -62,6 +63,12 @@ func readSources(ctx context.Context, e *env, sources []string, f compareFlags) 
 		if err != nil {
 			return nil, err
 		}
+		for k, other := range infos {
+			if info != nil && other != nil && os.SameFile(info, other) {
+				return nil, inputErrorf("name every source once", "%s is the same as %s", clean(name), clean(sources[k]))
+			}
+		}
+		infos = append(infos, info)
 		if err := out.join(part, name, seen, len(sources) > 1); err != nil {
 			return nil, err
 		}
