@@ -45,7 +45,8 @@ type eventBuilder struct {
 	at  Place
 	sha string
 
-	time *time.Time
+	time  *time.Time
+	calls proxiedCalls // of an agent outside stint
 }
 
 // place says where the next events come from.

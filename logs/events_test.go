@@ -347,6 +347,9 @@ func FuzzEvents(f *testing.F) {
 	for line := range strings.Lines(gatewayLog) {
 		f.Add(line)
 	}
+	for _, log := range proxiedLogs {
+		f.Add(log)
+	}
 	f.Add(trajectory(2))
 	f.Add(`{"kind":"answer","body":{"choices":[{"message":{"content":[{"text":"x"}]}}]}}`)
 	f.Add(`{"kind":"request","new":[{"role":"user"}],"messages":[1,2]}`)

@@ -13,46 +13,48 @@ const gatewayReader = "stint-gateway"
 
 // gatewayLine holds the fields of all kinds of lines. Those a kind does not have are zero.
 type gatewayLine struct {
-	Kind         string           `json:"kind"`
-	Time         string           `json:"time"`
-	Tool         string           `json:"tool"`
-	CallID       string           `json:"call_id"`
-	Arguments    string           `json:"arguments"`
-	Text         string           `json:"text"`
-	Reason       string           `json:"reason"`
-	Message      string           `json:"message"`
-	Error        string           `json:"error"`
-	Class        string           `json:"class"`
-	Status       *int             `json:"status"`
-	Try          int              `json:"try"`
-	WaitS        float64          `json:"wait_s"`
-	RetryAfterS  *float64         `json:"retry_after_s"`
-	DurationS    *float64         `json:"duration_s"`
-	ExitCode     *int             `json:"exit_code"`
-	Signal       string           `json:"signal"`
-	By           string           `json:"by"`
-	Limit        string           `json:"limit"`
-	Failed       bool             `json:"failed"`
-	CutByLength  bool             `json:"cut_by_length"`
-	Completion   string           `json:"completion"`
-	Detail       string           `json:"detail"`
-	Void         string           `json:"void"`
-	OK           bool             `json:"ok"`
-	Forced       bool             `json:"forced"`
-	Before       int              `json:"messages_before"`
-	After        int              `json:"messages_after"`
-	Period       int              `json:"period"`
-	Repeats      int              `json:"repeats"`
-	Calls        int              `json:"calls"`
-	Kept         int              `json:"kept"`
-	InARow       int              `json:"in_a_row"`
-	FinishReason string           `json:"finish_reason"`
-	Bytes        int64            `json:"bytes"`
-	Messages     json.RawMessage  `json:"messages"`
-	New          []gatewayMessage `json:"new"`
-	Body         json.RawMessage  `json:"body"`
-	Blob         string           `json:"blob"`
-	Preview      string           `json:"preview"`
+	Kind         string            `json:"kind"`
+	Time         string            `json:"time"`
+	Tool         string            `json:"tool"`
+	CallID       string            `json:"call_id"`
+	Arguments    string            `json:"arguments"`
+	Text         string            `json:"text"`
+	Reason       string            `json:"reason"`
+	Message      string            `json:"message"`
+	Error        string            `json:"error"`
+	Class        string            `json:"class"`
+	Status       *int              `json:"status"`
+	Try          int               `json:"try"`
+	WaitS        float64           `json:"wait_s"`
+	RetryAfterS  *float64          `json:"retry_after_s"`
+	DurationS    *float64          `json:"duration_s"`
+	ExitCode     *int              `json:"exit_code"`
+	Signal       string            `json:"signal"`
+	By           string            `json:"by"`
+	Limit        string            `json:"limit"`
+	Failed       bool              `json:"failed"`
+	CutByLength  bool              `json:"cut_by_length"`
+	Completion   string            `json:"completion"`
+	Detail       string            `json:"detail"`
+	Void         string            `json:"void"`
+	OK           bool              `json:"ok"`
+	Forced       bool              `json:"forced"`
+	Before       int               `json:"messages_before"`
+	After        int               `json:"messages_after"`
+	Period       int               `json:"period"`
+	Repeats      int               `json:"repeats"`
+	Calls        int               `json:"calls"`
+	Kept         int               `json:"kept"`
+	InARow       int               `json:"in_a_row"`
+	FinishReason string            `json:"finish_reason"`
+	Bytes        int64             `json:"bytes"`
+	Messages     json.RawMessage   `json:"messages"`
+	New          []gatewayMessage  `json:"-"`
+	Raw          []json.RawMessage `json:"new"`
+	Protocol     string            `json:"protocol"` // of an agent outside stint; "" = the built-in agent
+	Body         json.RawMessage   `json:"body"`
+	Blob         string            `json:"blob"`
+	Preview      string            `json:"preview"`
 }
 
 type gatewayMessage struct {
@@ -96,6 +98,14 @@ func (b *eventBuilder) gatewayEvents(raw []byte) error {
 	}
 	b.time = wallTime(l.Time)
 	e := EventRow{Actor: "harness", Channel: ChannelHarness, Tool: text(l.Tool), CallID: text(l.CallID), DurationS: l.DurationS, HTTPStatus: l.Status}
+	switch {
+	case l.Kind == "request" && l.Protocol != "":
+		b.proxiedRequest(e, &l)
+		return nil
+	case l.Kind == "answer" && l.Protocol != "":
+		b.proxiedAnswer(e, &l)
+		return nil
+	}
 	switch l.Kind {
 	case "request":
 		b.requestEvents(e, &l)
@@ -147,11 +157,16 @@ func (b *eventBuilder) unfold(l *gatewayLine) error {
 }
 
 func (b *eventBuilder) requestEvents(e EventRow, l *gatewayLine) {
-	e.Kind, e.Text = EventModelRequest, fmt.Sprintf("messages=%s new=%d bytes=%d", cmp.Or(string(l.Messages), "?"), len(l.New), l.Bytes)
+	e.Kind, e.Text = EventModelRequest, fmt.Sprintf("messages=%s new=%d bytes=%d", cmp.Or(string(l.Messages), "?"), len(l.Raw), l.Bytes)
 	if len(l.Messages) > 20 {
 		e.Text = fmt.Sprintf("bytes=%d", l.Bytes)
 	}
 	b.add(e)
+	for _, raw := range l.Raw {
+		var m gatewayMessage
+		_ = json.Unmarshal(raw, &m) // what is no message says nothing
+		l.New = append(l.New, m)
+	}
 	// What the model and its tools said before has events of its own, in this attempt or an earlier one.
 	first := 0
 	for i, m := range l.New {
@@ -170,18 +185,6 @@ func (b *eventBuilder) answerEvents(e EventRow, l *gatewayLine) {
 			Message      gatewayMessage `json:"message"`
 			FinishReason string         `json:"finish_reason"`
 		} `json:"choices"`
-		Usage struct {
-			Prompt     *int64 `json:"prompt_tokens"`
-			Completion *int64 `json:"completion_tokens"`
-			CacheHit   *int64 `json:"prompt_cache_hit_tokens"` // an older name for cached_tokens
-			Details    struct {
-				Cached     *int64 `json:"cached_tokens"`
-				CacheWrite *int64 `json:"cache_write_tokens"`
-			} `json:"prompt_tokens_details"`
-			OutDetails struct {
-				Reasoning *int64 `json:"reasoning_tokens"`
-			} `json:"completion_tokens_details"`
-		} `json:"usage"`
 	}
 	e.Kind, e.Actor, e.Channel = EventModelAnswer, "provider", ChannelProvider
 	if len(l.Body) == 0 || json.Unmarshal(l.Body, &v) != nil {
@@ -190,18 +193,7 @@ func (b *eventBuilder) answerEvents(e EventRow, l *gatewayLine) {
 		b.add(e)
 		return
 	}
-	u := v.Usage
-	e.Cached, e.CacheWrite, e.Output, e.Reasoning = cmp.Or(u.Details.Cached, u.CacheHit), u.Details.CacheWrite, u.Completion, u.OutDetails.Reasoning
-	if u.Prompt != nil {
-		in := *u.Prompt
-		for _, part := range []*int64{e.Cached, e.CacheWrite} {
-			if part != nil {
-				in -= *part
-			}
-		}
-		in = max(in, 0)
-		e.Input = &in
-	}
+	e.Input, e.Cached, e.CacheWrite, e.Output, e.Reasoning = chatTokens(l.Body)
 	if len(v.Choices) > 0 {
 		e.Text = "finish_reason=" + clip(v.Choices[0].FinishReason, 40)
 	}
