@@ -60,6 +60,9 @@ func (chat) tools(o *object) map[string]bool {
 }
 
 func (chat) callIDs(message []byte) []string {
+	if !bytes.Contains(message, []byte(`"tool_calls"`)) {
+		return nil
+	}
 	var m struct {
 		ToolCalls []struct {
 			ID string `json:"id"`
