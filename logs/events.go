@@ -83,6 +83,7 @@ func (b *eventBuilder) blobFile(sha string) string {
 // log reads the raw log of the agent.
 func (b *eventBuilder) log(ref LogRef) {
 	var lineEvents func([]byte) error
+	read := programReaderOf(ref.Reader)
 	switch ref.Reader {
 	case gatewayReader:
 		b.via, lineEvents = ViaGateway, b.gatewayEvents
@@ -92,6 +93,9 @@ func (b *eventBuilder) log(ref LogRef) {
 		return
 	default:
 		b.via = ViaReader
+		if read != nil {
+			break
+		}
 		b.unreadable(0, "the agent's log needs the reader %q, which this stint does not have", clip(ref.Reader, 40))
 		return
 	}
@@ -109,6 +113,10 @@ func (b *eventBuilder) log(ref LogRef) {
 	}
 	b.time = nil
 	file := b.blobFile(ref.Blob)
+	if read != nil {
+		b.program(read, file, content)
+		return
+	}
 	count := bytes.Count(content, []byte{'\n'})
 	var offset int64
 	for line := 1; len(content) > 0; line++ {

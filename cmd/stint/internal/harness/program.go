@@ -372,5 +372,6 @@ func (w *work) store(res *Result) error {
 	if res.Log.Reader == "" {
 		res.Log.Reader = logs.TextReader
 	}
+	res.Reported = logs.ReportedUsage(res.Log.Reader, bundle)
 	return w.home.clean(w.opt.File.Clean)
 }

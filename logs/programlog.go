@@ -1,0 +1,235 @@
+package logs
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+)
+
+// programReader turns the files that an agent program left in one attempt into events.
+type programReader func(b *eventBuilder, files programFiles)
+
+// programReaderOf is the reader of a name, nil if there is none.
+func programReaderOf(name string) programReader {
+	switch name {
+	case "opencode":
+		return readOpenCode
+	case "qwen-code":
+		return readQwen
+	case "mini-swe":
+		return readMini
+	case TextReader:
+		return readText
+	}
+	return nil
+}
+
+// programFiles are the files of a bundle, with the blob they lie in.
+type programFiles struct {
+	blob  string
+	files []placedFile
+}
+
+// get is a file by its name; its Data are nil if there is none.
+func (p programFiles) get(name string) placedFile {
+	for _, f := range p.files {
+		if f.Name == name {
+			return f
+		}
+	}
+	return placedFile{}
+}
+
+// program reads a bundle.
+func (b *eventBuilder) program(read programReader, file string, content []byte) {
+	files, err := unbundle(content)
+	p := programFiles{blob: file, files: files}
+	if err != nil {
+		b.place(file, 0, nil)
+		b.unreadable(0, "the agent's log: %v", err)
+	}
+	read(b, p)
+	for _, f := range files {
+		if f.LeftOut > 0 {
+			b.at, b.sha = Place{File: file, Offset: f.offset, Length: int64(len(f.Data))}, ""
+			b.add(EventRow{Actor: "system", Channel: ChannelSystem, Kind: EventLeftOut, Text: pairs("file", f.Name, "bytes", fmt.Sprint(f.LeftOut))})
+		}
+	}
+	b.tail(p, "stderr")
+	b.tail(p, "not_kept")
+}
+
+// tailBytes is how much of a program's plain output becomes an event.
+const tailBytes = 2 << 10
+
+// tail keeps the end of a plain file as one event. Anybody in the sandbox may have written it.
+func (b *eventBuilder) tail(p programFiles, name string) {
+	f := p.get(name)
+	text := bytes.TrimSpace(f.Data)
+	if len(text) == 0 {
+		return
+	}
+	b.time = nil
+	b.place(p.blob, f.offset, f.Data)
+	b.add(EventRow{Actor: "agent", Channel: ChannelOther, Kind: EventNotice, Text: name + ": " + strings.ToValidUTF8(string(text[max(0, len(text)-tailBytes):]), "\uFFFD")})
+}
+
+// readText knows nothing of the program: the end of its output is all there is.
+func readText(b *eventBuilder, p programFiles) {
+	for _, f := range p.files {
+		if f.Name != "stderr" && f.Name != "not_kept" {
+			b.tail(p, f.Name)
+		}
+	}
+}
+
+// jsonLines calls f for every line of a file that is a JSON object, with the place set. A line that is none is an
+// event, but what a program prints before its first object is not: many greet.
+func (b *eventBuilder) jsonLines(p programFiles, name string, f func(raw []byte) error) {
+	file := p.get(name)
+	offset, seen := file.offset, 0
+	rest := file.Data
+	for line := 1; len(rest) > 0; line++ {
+		raw := rest
+		if end := bytes.IndexByte(rest, '\n'); end >= 0 {
+			raw = rest[:end+1]
+		}
+		rest = rest[len(raw):]
+		b.place(p.blob, offset, raw)
+		offset += int64(len(raw))
+		object := bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
+		switch {
+		case len(bytes.TrimSpace(raw)) == 0, !object && seen == 0:
+		case line > maxLogLines:
+			b.unreadable(line, "%s has more than %d lines; the rest is not read", name, maxLogLines)
+			return
+		case len(raw) > maxLogLine:
+			b.unreadable(line, "the line of %s is longer than %d bytes", name, maxLogLine)
+		case !object:
+			b.unreadable(line, "the line of %s is no JSON object", name)
+		default:
+			seen++
+			if err := f(raw); err != nil {
+				b.unreadable(line, "the line of %s is no event: %s", name, clip(err.Error(), 200))
+			}
+		}
+	}
+}
+
+// jsonList calls f for every element of a list in a JSON document, with the place set.
+func (b *eventBuilder) jsonList(p programFiles, name, key string, f func(raw []byte) error) {
+	file := p.get(name)
+	b.place(p.blob, file.offset, file.Data)
+	n := 0
+	err := listElements(file.Data, key, func(at int64, raw []byte) error {
+		b.place(p.blob, file.offset+at, raw)
+		if n++; n > maxLogLines {
+			return fmt.Errorf("it has more than %d elements; the rest is not read", maxLogLines)
+		}
+		if err := f(raw); err != nil {
+			b.unreadable(0, "element %d of %s in %s is no event: %s", n, key, name, clip(err.Error(), 200))
+		}
+		return nil
+	})
+	if err != nil {
+		b.unreadable(0, "%s: %s", name, clip(err.Error(), 200))
+	}
+}
+
+// listElements walks through the list under a key of a JSON object.
+func listElements(data []byte, key string, f func(at int64, raw []byte) error) error {
+	dec := json.NewDecoder(bytes.NewReader(data))
+	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
+		return errors.New("it is no JSON object")
+	}
+	var raw json.RawMessage
+	for dec.More() {
+		t, err := dec.Token()
+		if err != nil {
+			return err
+		}
+		if t != key {
+			if err := dec.Decode(&raw); err != nil {
+				return err
+			}
+			continue
+		}
+		if t, err = dec.Token(); err != nil || t != json.Delim('[') {
+			return fmt.Errorf("%q is no list", key)
+		}
+		for dec.More() {
+			if err := dec.Decode(&raw); err != nil {
+				return err
+			}
+			if err := f(dec.InputOffset()-int64(len(raw)), raw); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if _, err := dec.Token(); err != nil && !errors.Is(err, io.EOF) {
+		return err
+	}
+	return fmt.Errorf("it has no list %q", key)
+}
+
+// millis is a time in milliseconds; nil for none.
+func millis(ms int64) *time.Time {
+	if ms <= 0 {
+		return nil
+	}
+	t := time.UnixMilli(ms).UTC()
+	return &t
+}
+
+// seconds is the time between two in milliseconds, nil if either is missing.
+func seconds(from, to int64) *float64 {
+	if from <= 0 || to < from {
+		return nil
+	}
+	s := float64(to-from) / 1000
+	return &s
+}
+
+// ReportedUsage is what an agent program's own log says about its consumption; nil if it says nothing. Requests are
+// the model's answers that the log has.
+func ReportedUsage(reader string, bundle []byte) *Usage {
+	read := programReaderOf(reader)
+	if read == nil {
+		return nil
+	}
+	files, _ := unbundle(bundle) // what cannot be read is told at ingest
+	b := &eventBuilder{row: &AttemptRow{}, via: ViaReader}
+	read(b, programFiles{files: files})
+	u := &Usage{Via: ViaReader}
+	var answers int64
+	add := func(sum **int64, n *int64) {
+		if n == nil {
+			return
+		}
+		if *sum == nil {
+			*sum = new(int64)
+		}
+		**sum += *n
+	}
+	for _, e := range b.events {
+		if e.Kind != EventModelAnswer || e.Input == nil && e.Output == nil {
+			continue
+		}
+		answers++
+		add(&u.In, e.Input)
+		add(&u.Cached, e.Cached)
+		add(&u.CacheWrite, e.CacheWrite)
+		add(&u.Out, e.Output)
+		add(&u.Reasoning, e.Reasoning)
+	}
+	if answers == 0 {
+		return nil
+	}
+	u.Requests = &answers
+	return u
+}
