@@ -32,7 +32,7 @@ const (
 	OnDeleteCascade  = "on_delete_cascade"   // they are deleted, against the policy
 	OnDeleteRestrict = "on_delete_restrict"  // they forbid the deletion, against the policy
 	FieldMissing     = "field_missing"       // the key is not returned, or is always null: "", null
-	EndpointMissing  = "endpoint_missing"    // 404: POST, GET, LIST, PUT, PATCH, DELETE; analytics: ""
+	EndpointMissing  = "endpoint_missing"    // 404: POST, GET, LIST, PUT, PATCH, DELETE; analytics: ""; the list under a row that a reference has: nested
 	OldName          = "old_name"            // a tombstone still works: accept (in requests), return (in answers)
 	WrongStatus      = "wrong_status"        // create and delete 200; not_found, unique, restricted 400; delete_unknown 204
 	WrongCode        = "wrong_code"          // another code word, by code; on "api" another error body: flat, text, no_field
@@ -41,7 +41,7 @@ const (
 	ListReversed     = "list_reversed"       // newest row first
 	TotalWrong       = "total_wrong"         // one too many
 	DeleteSoft       = "delete_soft"         // a deleted row can still be read by id
-	AnalyticsWrong   = "analytics_wrong"     // kind, where, measure=UID, entity=UID, empty, cents
+	AnalyticsWrong   = "analytics_wrong"     // kind, where, measure=UID, entity=UID, empty, cents, nulls, order, ties, cut, n, zeros, no_zeros, window, from, to
 	Stale            = "stale"               // parameters of the turn before: KIND:PARAMS, or name:OLD
 	extraKeyName     = "row_version"         // a reserved name, so no field has it
 	formatFlat       = "flat"                // the error object without its envelope
@@ -57,7 +57,7 @@ func KnownFault(kind string) bool {
 	case Permissive, Strict, OffByOne, DefaultIgnored, UniqueIgnored, UniqueSelf, PutMerges, PatchResets, OnDeleteIgnored, OnDeleteCascade,
 		OnDeleteRestrict, FieldMissing, EndpointMissing, OldName, WrongStatus, WrongCode, ExtraKey, NotAtomic, ListReversed, TotalWrong,
 		DeleteSoft, AnalyticsWrong, Stale, LaxUpdate, PatternMisread, ImmutableIgnored, ImmutableStrict, ImmutableReset, GroupIgnored,
-		GroupNarrow, GroupNulls, OrderIgnored, OrderStrict, DefaultForNull, ZeroForMissing, CentsLost:
+		GroupNarrow, GroupNulls, OrderIgnored, OrderStrict, DefaultForNull, ZeroForMissing, CentsLost, FilterWrong, SortWrong, PageWrong, NestedWrong:
 		return true
 	}
 	return false
@@ -72,6 +72,9 @@ type builder struct {
 	stats    map[string]*statistic
 	groups   map[string]*group // by uid
 	orders   map[string]*order // by uid
+	filters  map[string]*listFilter
+	sorts    map[string]*listOrder
+	lists    map[string]*nestedList // by uid of the reference
 }
 
 func (b *builder) build() {
@@ -99,10 +102,11 @@ func (b *builder) build() {
 			}
 		}
 	}
+	b.buildLists()
 	b.stats = make(map[string]*statistic)
 	for n := range s.Analytics {
 		a := &s.Analytics[n]
-		st := &statistic{over: b.entities[a.Entity], measure: b.fields[a.Measure], where: b.fields[a.Where]}
+		st := &statistic{kind: a.Kind, over: b.entities[a.Entity], measure: b.fields[a.Measure], where: b.fields[a.Where], group: b.fields[a.Group], n: a.N, window: b.fields[a.Window]}
 		if a.Equals != nil {
 			st.equals = *a.Equals
 		}
@@ -129,6 +133,7 @@ func (b *builder) plant(x Fault) {
 		b.plantStatistic(st, x)
 	}
 	b.plantPair(x)
+	b.plantList(x)
 	if t := b.schema.TombstoneByUID(x.Subject); t != nil && x.Kind == OldName {
 		b.plantOldName(t, x.Param)
 	}
@@ -323,35 +328,11 @@ func number[T int | int64](s string) *T {
 	return ptr(T(n))
 }
 
-func (b *builder) plantStatistic(st *statistic, x Fault) {
-	if x.Kind == EndpointMissing {
-		st.broken = true
-	}
-	if x.Kind != AnalyticsWrong {
+func (b *builder) plantOldName(t *scenario.Tombstone, how string) {
+	if t.Kind == scenario.GoneAnalytics {
+		b.interp.stats[t.Name] = &statistic{ghost: true}
 		return
 	}
-	what, uid, _ := strings.Cut(x.Param, "=")
-	switch what {
-	case "kind":
-		st.measure = nil
-	case "where":
-		st.where = nil
-	case "measure":
-		if f := b.fields[uid]; f != nil {
-			st.measure = f
-		}
-	case "entity":
-		if e := b.entities[uid]; e != nil && st.measure == nil {
-			st.over, st.where = e, nil
-		}
-	case "empty":
-		st.emptyNull = true
-	case "cents":
-		st.whole = true
-	}
-}
-
-func (b *builder) plantOldName(t *scenario.Tombstone, how string) {
 	e := b.entities[t.Entity]
 	if e == nil {
 		return

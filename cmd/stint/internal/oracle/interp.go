@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -28,6 +27,7 @@ type Response struct {
 
 // Interp answers requests for one schema from an in-memory store. It is not safe for concurrent use.
 type Interp struct {
+	schema   *scenario.Schema
 	entities []*entity // in schema order
 	byPath   map[string]*entity
 	stats    map[string]*statistic
@@ -51,11 +51,14 @@ type entity struct {
 	lastID  int64
 	deleted map[int64]*row // rows that a soft delete keeps readable; nil without that fault
 
+	listing
+	nested map[string]*nestedList // by path segment
+
 	broken   map[string]bool // verbs that answer 404: POST, GET, LIST, PUT, PATCH, DELETE
 	statuses map[string]int  // wrong status by situation
 	codes    map[string]string
 
-	putMerges, patchResets, reversed, totalWrong     bool
+	putMerges, patchResets                           bool
 	leakCreate, leakUpdate, extraKey, echo, clientID bool
 	refuseExtra, deleteUnknown                       bool
 }
@@ -103,8 +106,9 @@ type cell struct {
 // New returns an interpreter with an empty store. Faults whose subject the schema does not have, and
 // unknown kinds, have no effect; see [KnownFault].
 func New(s *scenario.Schema, faults ...Fault) *Interp {
-	i := &Interp{byPath: make(map[string]*entity), stats: make(map[string]*statistic)}
-	b := &builder{schema: s, interp: i, entities: make(map[string]*entity), fields: make(map[string]*field)}
+	i := &Interp{schema: s, byPath: make(map[string]*entity), stats: make(map[string]*statistic)}
+	b := &builder{schema: s, interp: i, entities: make(map[string]*entity), fields: make(map[string]*field), filters: make(map[string]*listFilter),
+		sorts: make(map[string]*listOrder), lists: make(map[string]*nestedList)}
 	b.build()
 	for _, f := range faults {
 		b.plant(f)
@@ -121,6 +125,21 @@ func (i *Interp) Reset() {
 			e.deleted = make(map[int64]*row)
 		}
 	}
+}
+
+// With returns an interpreter with faults of its own and the rows that i has, as they are stored now: faults show in
+// what it answers about them, not in what was stored.
+func (i *Interp) With(faults ...Fault) *Interp {
+	c := New(i.schema, faults...)
+	for n, e := range i.entities {
+		d := c.entities[n]
+		d.lastID, d.rows = e.lastID, make([]*row, len(e.rows))
+		for m, r := range e.rows {
+			d.rows[m] = &row{id: r.id, owner: d, cells: r.cells, extra: r.extra}
+			d.byID[r.id] = d.rows[m]
+		}
+	}
+	return c
 }
 
 // Handle answers one request.
@@ -155,7 +174,7 @@ func (i *Interp) collection(e *entity, r Request) Response {
 		if e.broken["LIST"] {
 			return i.notFound(e)
 		}
-		return e.list()
+		return i.list(e, r.Query)
 	case http.MethodPost:
 		if e.broken[http.MethodPost] {
 			return i.notFound(e)
@@ -166,6 +185,9 @@ func (i *Interp) collection(e *entity, r Request) Response {
 }
 
 func (i *Interp) member(e *entity, tail string, r Request) Response {
+	if id, name, deeper := strings.Cut(tail, "/"); deeper {
+		return i.below(e, id, name, r)
+	}
 	switch r.Method {
 	case http.MethodGet, http.MethodPut, http.MethodPatch, http.MethodDelete:
 	default:
@@ -192,21 +214,6 @@ func (i *Interp) member(e *entity, tail string, r Request) Response {
 		return i.remove(found)
 	}
 	return i.change(found, r.Method == http.MethodPut, r.Body)
-}
-
-func (e *entity) list() Response {
-	items := make([]any, len(e.rows))
-	for n, r := range e.rows {
-		items[n] = r.render()
-	}
-	if e.reversed {
-		slices.Reverse(items)
-	}
-	total := int64(len(items))
-	if e.totalWrong {
-		total++
-	}
-	return Response{http.StatusOK, map[string]any{e.items: items, e.total: total}}
 }
 
 // render returns the complete object. A change of the row makes a new one, so answers given before stay

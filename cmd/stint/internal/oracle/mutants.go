@@ -28,12 +28,16 @@ func FaultsFor(s, prev *scenario.Schema, clause scenario.Clause) []Fault {
 	case scenario.KindAnalytics:
 		if a := s.AnalyticsByUID(clause.Subject); a != nil {
 			l.analytics(a)
+			l.staleParams(prev)
 		}
 		return l.found
 	case scenario.KindGone:
 		if t := s.TombstoneByUID(clause.Subject); t != nil {
 			l.gone(t, prev)
 		}
+		return l.found
+	}
+	if l.listFaults(prev) {
 		return l.found
 	}
 	if e := s.Entity(clause.Subject); e != nil {
@@ -231,36 +235,11 @@ func (l *lister) cascades(uid string) bool {
 	return false
 }
 
-func (l *lister) analytics(a *scenario.Analytics) {
-	l.add(EndpointMissing, "")
-	if a.Where != "" {
-		l.add(AnalyticsWrong, "where")
-	}
-	if a.Kind == "count" {
-		for i := range l.schema.Entities {
-			// One other collection is enough: the mistake is to count the wrong one.
-			if uid := l.schema.Entities[i].UID; uid != a.Entity {
-				l.add(AnalyticsWrong, "entity="+uid)
-				break
-			}
-		}
+func (l *lister) gone(t *scenario.Tombstone, prev *scenario.Schema) {
+	if t.Kind == scenario.GoneAnalytics {
+		l.goneStatistic(prev, t)
 		return
 	}
-	l.add(AnalyticsWrong, "kind", "empty")
-	e := l.schema.Entity(a.Entity)
-	for i := range e.Fields {
-		f := &e.Fields[i]
-		if f.UID != a.Measure && (f.Type == scenario.Integer || f.Type == scenario.Decimal) {
-			l.add(AnalyticsWrong, "measure="+f.UID)
-			break
-		}
-	}
-	if _, m := l.schema.FieldByUID(a.Measure); m != nil && m.Type == scenario.Decimal {
-		l.add(AnalyticsWrong, "cents")
-	}
-}
-
-func (l *lister) gone(t *scenario.Tombstone, prev *scenario.Schema) {
 	_, f := l.schema.FieldByUID(t.Field)
 	if f == nil {
 		l.add(OldName, "return")

@@ -24,14 +24,23 @@ type storm struct {
 
 func (g *storm) next() Request {
 	if len(g.s.Analytics) > 0 && g.r.IntN(8) == 0 {
-		return Request{Method: "GET", Path: "/analytics/" + g.s.Analytics[g.r.IntN(len(g.s.Analytics))].Name}
+		return g.figure(&g.s.Analytics[g.r.IntN(len(g.s.Analytics))])
+	}
+	if t := g.s.Tombstones; len(t) > 0 && g.r.IntN(20) == 0 {
+		if t := t[g.r.IntN(len(t))]; t.Kind == scenario.GoneAnalytics {
+			return Request{Method: "GET", Path: "/analytics/" + t.Name}
+		}
 	}
 	e := &g.s.Entities[g.r.IntN(len(g.s.Entities))]
 	if len(g.focus) > 0 && g.r.IntN(4) > 0 {
 		e = g.s.Entity(g.focus[g.r.IntN(len(g.focus))])
 	}
 	one := fmt.Sprintf("/%s/%d", e.Plural, 1+g.r.IntN(5))
-	switch n := g.r.IntN(20); {
+	switch n := g.r.IntN(24); {
+	case n >= 23:
+		return g.under(e)
+	case n >= 20:
+		return g.listing(e)
 	case n < 8:
 		return Request{Method: "POST", Path: "/" + e.Plural, Body: g.body(e, 0.8)}
 	case n < 10:
@@ -108,6 +117,9 @@ func (g *storm) good(f *scenario.Field) any {
 			short = min(short, long)
 		}
 		v.Str = strings.Repeat(string(rune('a'+g.r.IntN(6))), []int{short, long}[g.r.IntN(2)])
+		if f.Pattern == "" && len(v.Str) > 1 && g.r.IntN(4) == 0 {
+			v.Str = v.Str[:len(v.Str)-1] + "z"
+		}
 	default:
 		v.Int = int64(g.r.IntN(1000))
 		if f.Min != nil {

@@ -45,6 +45,7 @@ func (s *Schema) requirements() []requirement {
 		}
 		reqs = e.pairRequirements(reqs)
 		reqs = e.lifeRequirements(reqs)
+		reqs = e.listRequirements(reqs)
 	}
 	for i := range s.Analytics {
 		reqs = append(reqs, requirement{clauseKey{KindAnalytics, s.Analytics[i].UID}, s.Analytics[i].params(s)})
@@ -105,6 +106,9 @@ func (f *Field) requirements(reqs []requirement) []requirement {
 	if f.Type == Ref {
 		add(KindRefExists, "target="+f.Target)
 		add(KindOnDelete, "policy="+string(f.OnDelete))
+		if f.Nested {
+			add(KindNested, "")
+		}
 	}
 	return reqs
 }
@@ -145,21 +149,6 @@ func intText[T int | int64](p *T) string {
 		return ""
 	}
 	return strconv.FormatInt(int64(*p), 10)
-}
-
-func (a *Analytics) params(s *Schema) string {
-	p := "kind=" + a.Kind + ";entity=" + a.Entity
-	if a.Measure != "" {
-		p += ";measure=" + a.Measure
-	}
-	if a.Where != "" {
-		value := ""
-		if _, f := s.FieldByUID(a.Where); f != nil {
-			value = f.Literal(a.Equals)
-		}
-		p += ";where=" + a.Where + ";equals=" + value
-	}
-	return p
 }
 
 // deriveClauses brings the clause table in line with the schema. A clause whose kind and subject existed

@@ -79,7 +79,7 @@ func enumerateRenameField(x *enumeration) {
 				continue
 			}
 			for _, name := range x.aliases(e, f) {
-				if x.s.free(e, name) {
+				if x.s.free(e, name) && x.s.paramsFree(e, f, name) {
 					x.add(map[string]string{"field": f.UID, "name": name})
 				}
 			}

@@ -33,7 +33,7 @@ type kindOfOperation struct {
 
 // operations lists all kinds. It is a function, since the table refers to functions that use it.
 func operations() []kindOfOperation {
-	return slices.Concat(basicOperations(), fieldOperations())
+	return slices.Concat(basicOperations(), fieldOperations(), listOperations(), statisticOperations())
 }
 
 func basicOperations() []kindOfOperation {
@@ -41,7 +41,6 @@ func basicOperations() []kindOfOperation {
 		{"add_entity", "A", 2, enumerateAddEntity, applyAddEntity, titleAddEntity},
 		{"add_optional_field", "A", 4, enumerateAddOptional, applyAddField, titleAddField},
 		{"add_relation", "A", 2.5, enumerateAddRelation, applyAddField, titleAddField},
-		{"add_analytics", "A", 2.5, enumerateAddAnalytics, applyAddAnalytics, titleAddAnalytics},
 		{"add_required_field", "T", 3, enumerateAddRequired, applyAddField, titleAddField},
 		{"set_range", "T", 3, enumerateSetRange, applySetRange, titleRange},
 		{"tighten_range", "T", 1, enumerateTightenRange, applySetRange, titleRange},

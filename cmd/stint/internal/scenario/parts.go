@@ -176,7 +176,7 @@ const (
 // avg, min and max answer {"value": N} over the measures that are not null, null if there are none. group and top answer
 // {"groups": [{"key": K, "value": N}]}: N counts the rows of a group, or sums Measure if there is one; rows whose group
 // is null are left out; group is in ascending order of K (false before true, words by spelling, ids by number), top has the N
-// largest values first, equal ones in ascending order of K. window counts or sums the rows whose date lies between the query
+// largest values first, equal ones in ascending order of K (enum of three values or more, or ref). window counts or sums the rows whose date lies between the query
 // parameters from and to, both required (400, code "query") and both included. parent lists every row of the entity that
 // Group refers to, in order of creation, with the count or sum of the rows that refer to it, 0 included, as groups.
 const (

@@ -3,7 +3,6 @@ package scenario
 import (
 	"fmt"
 	"strconv"
-	"strings"
 )
 
 // phrase writes the title and the specification sentence of a clause.
@@ -24,6 +23,10 @@ func (s *Schema) phrase(kind Kind, subject string) (title, text string) {
 		if t := s.TombstoneByUID(subject); t != nil {
 			return s.gonePhrase(t)
 		}
+	}
+	switch kind {
+	case KindFilter, KindSort, KindDefaultSort, KindPage:
+		return s.listPhrase(kind, subject)
 	}
 	if e := s.Entity(subject); e != nil {
 		return s.entityPhrase(kind, e)
@@ -50,7 +53,7 @@ func (s *Schema) entityPhrase(kind Kind, e *Entity) (title, text string) {
 			"field null.", one, path)
 	case KindList:
 		return "list " + many, fmt.Sprintf("`GET %s` answers 200 with `{\"%s\": [...], \"%s\": N}`: all %s as complete objects in the order of their creation, and "+
-			"their number; with no %s the array is empty and N is 0.", path, s.Conventions.ItemsKey, s.Conventions.TotalKey, many, many)
+			"their number; with no %s the array is empty and N is 0.", path, s.Conventions.ItemsKey, s.Conventions.TotalKey, many, many) + e.List.exceptPhrase()
 	case KindReplace:
 		return "replace " + one, fmt.Sprintf("`PUT %s/{id}` with a valid object gives all fields new values and answers 200 with the complete %s. A field "+
 			"that the request leaves out is treated as in `POST`: the old value is not kept%s. The `id` stays.", path, one, e.exceptKept())
@@ -164,6 +167,8 @@ func (s *Schema) fieldPhrase(kind Kind, e *Entity, f *Field) (title, text string
 		return s.onDeletePhrase(e, f)
 	case KindComputed, KindState:
 		return s.managedPhrase(kind, e, f)
+	case KindNested:
+		return s.nestedPhrase(e, f)
 	}
 	return "", ""
 }
@@ -253,31 +258,12 @@ func policyPhrase(p OnDelete) string {
 	return "becomes null"
 }
 
-func (s *Schema) analyticsPhrase(a *Analytics) (title, text string) {
-	e := s.Entity(a.Entity)
-	if e == nil {
-		return "", ""
-	}
-	rows := "all " + human(e.Plural)
-	if _, w := s.FieldByUID(a.Where); w != nil {
-		rows = fmt.Sprintf("the %s whose %s is %s", human(e.Plural), code(w.Name), code(w.Literal(a.Equals)))
-	}
-	path := "`GET /analytics/" + a.Name + "`"
-	if a.Kind == "count" {
-		return "analytics " + a.Name, fmt.Sprintf("%s answers 200 with `{\"value\": N}`. N is the number of %s at the time of the request, 0 if there are none.", path, strings.TrimPrefix(rows, "all "))
-	}
-	_, m := s.FieldByUID(a.Measure)
-	if m == nil {
-		return "", ""
-	}
-	return "analytics " + a.Name, fmt.Sprintf("%s answers 200 with `{\"value\": N}`. N is the sum of %s over %s at the time of the request. Nulls add nothing; with nothing to add N is 0.", path,
-		code(m.Name), rows)
-}
-
 func (s *Schema) gonePhrase(t *Tombstone) (title, text string) {
 	switch t.Kind {
 	case GoneEntity, GoneAction, GoneNested:
 		return s.gonePathPhrase(t)
+	case GoneAnalytics:
+		return s.goneAnalyticsPhrase(t)
 	}
 	e := s.Entity(t.Entity)
 	if e == nil {

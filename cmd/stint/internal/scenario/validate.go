@@ -121,7 +121,7 @@ func (s *Schema) checkEntity(e *Entity) error {
 			return fmt.Errorf("field %s (%s): %w", f.UID, f.Name, err)
 		}
 	}
-	return e.checkPairs()
+	return errors.Join(e.checkPairs(), s.checkList(e))
 }
 
 // buried reports whether something of this kind and entity once had the name; the entity of [GoneEntity] and
@@ -316,41 +316,6 @@ func (s *Schema) checkReferences() error {
 		if err := visit(s.Entities[i].UID); err != nil {
 			return err
 		}
-	}
-	return nil
-}
-
-func (s *Schema) checkAnalytics(a *Analytics) error {
-	if s.Entity(a.Entity) == nil {
-		return fmt.Errorf("unknown entity %q", a.Entity)
-	}
-	owned := func(uid string) *Field {
-		if e, f := s.FieldByUID(uid); e != nil && e.UID == a.Entity {
-			return f
-		}
-		return nil
-	}
-	switch a.Kind {
-	case "count":
-		if a.Measure != "" {
-			return errors.New("count with a measure")
-		}
-	case "sum":
-		if m := owned(a.Measure); m == nil || m.Type != Integer && m.Type != Decimal {
-			return fmt.Errorf("measure %q is no number of the entity", a.Measure)
-		}
-	default:
-		return fmt.Errorf("unknown kind %q", a.Kind)
-	}
-	if a.Where == "" {
-		if a.Equals != nil {
-			return errors.New("a value to equal, but no field")
-		}
-		return nil
-	}
-	w := owned(a.Where)
-	if w == nil || w.Type != Enum && w.Type != Boolean || a.Equals == nil || !w.Allows(*a.Equals) {
-		return fmt.Errorf("filter %q is no enum or boolean of the entity with a value it can have", a.Where)
 	}
 	return nil
 }

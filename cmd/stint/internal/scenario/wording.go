@@ -45,14 +45,6 @@ func wordings(operation string) []string {
 			"{Nouns} get a reference to {targets}, called {field}.",
 			"Link each {noun} to {a target} by way of {field}.",
 		}
-	case "add_analytics":
-		return []string{
-			"We would like a new figure under {path}.",
-			"Please add an analytics endpoint {path}.",
-			"For our overview of {nouns} we need one more number: {path}.",
-			"The people who plan ask for a statistic about {nouns}; serve it under {path}.",
-			"Add {path} to the analytics.",
-		}
 	}
 	return ruleWordings(operation)
 }
@@ -208,8 +200,8 @@ func replacements(before, next *Schema, op Operation) *strings.Replacer {
 		pairs = append(pairs, "{new nouns}", human(n.Plural), "{new path}", code("/"+n.Plural))
 	}
 	path := ""
-	if op.Name == "add_analytics" {
-		path = fmt.Sprintf("`GET /analytics/%s`", next.Analytics[len(next.Analytics)-1].Name)
+	if a := statisticOf(before, next, op); a != nil {
+		path = fmt.Sprintf("`GET /analytics/%s`", a.Name)
 	} else if e != nil {
 		path = code("/" + e.Plural)
 	}
@@ -223,13 +215,14 @@ func subjectOf(before, next *Schema, op Operation) (*Entity, *Field) {
 	switch op.Name {
 	case "add_entity":
 		return &next.Entities[len(next.Entities)-1], nil
-	case "add_analytics":
-		return next.Entity(next.Analytics[len(next.Analytics)-1].Entity), nil
 	case "add_optional_field", "add_required_field", "add_relation", "add_computed", "add_state_machine":
 		e := next.Entity(op.Params["entity"])
 		return e, &e.Fields[len(e.Fields)-1]
 	case "add_unique_group", "add_field_order_rule":
 		return before.pairSubject(op)
+	}
+	if a := statisticOf(before, next, op); a != nil {
+		return next.Entity(a.Entity), nil
 	}
 	if e := before.Entity(op.Params["entity"]); e != nil {
 		return e, nil

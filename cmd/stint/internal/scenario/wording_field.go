@@ -130,7 +130,7 @@ func formWordings(operation string) []string {
 			"We have to rely on this: {field} of {a noun} is never {than} its {other}.",
 		}
 	}
-	return nil
+	return listWordings(operation)
 }
 
 // pairReplacements fills the places that only wordings about defaults and pairs have.

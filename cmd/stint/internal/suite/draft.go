@@ -29,32 +29,33 @@ type body map[string]any
 type draft struct {
 	g       *generator
 	check   Check
-	label   string // of the random streams: clause and variant
-	number  int    // of the subject clause
-	variant int    // its place in the closed list
+	label   string         // of the random streams: clause and variant
+	draws   map[string]int // of seeded rows: see seeding
+	number  int            // of the subject clause
+	variant int            // its place in the closed list
 	interp  *oracle.Interp
 	rows    map[string]row    // symbols, those of the world included
 	parents map[string]string // entity and tag → symbol
 	serials map[string]int    // row name → number within the check
 	// loosened says that the check is about a rule which ended this turn
 	loosened bool
-	err     error
+	err      error
 }
 
 // sent is how the generator means a request to end.
 type sent struct {
-	status  int
-	code    string // of a refusal
-	field   string // of a refusal; "" is null
-	match   string // "" = only the status (and, in a refusal, code and field) is asserted
-	keys    []string
-	entity  *scenario.Entity // whose object the answer is
-	capture string
-	above   string
-	setup   bool
-	query   url.Values // of a GET
-	decimal string // key of a decimal in an answer that is no object of an entity
-	needs   []string
+	status    int
+	code      string // of a refusal
+	field     string // of a refusal; "" is null
+	match     string // "" = only the status (and, in a refusal, code and field) is asserted
+	keys      []string
+	entity    *scenario.Entity // whose object the answer is
+	capture   string
+	above     string
+	setup     bool
+	query     url.Values          // of a GET
+	statistic *scenario.Analytics // whose figures the answer is
+	needs     []string
 }
 
 func (d *draft) fail(format string, args ...any) {
@@ -173,10 +174,10 @@ func (d *draft) expected(s sent, tree any) any {
 	if !ok {
 		return tree
 	}
+	if s.statistic != nil {
+		return d.expectedStatistic(s.statistic, object)
+	}
 	if s.entity == nil {
-		if v, there := object[s.decimal]; there {
-			object[s.decimal] = withPoint(v)
-		}
 		return object
 	}
 	items, isList := object[d.g.schema.Conventions.ItemsKey].([]any)

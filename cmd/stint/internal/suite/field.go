@@ -41,6 +41,8 @@ func (g *generator) fieldChecks(c *scenario.Clause, e *scenario.Entity, f *scena
 		t.refExists()
 	case scenario.KindOnDelete:
 		t.onDelete()
+	case scenario.KindNested:
+		t.nested()
 	}
 }
 

@@ -20,6 +20,7 @@ type generator struct {
 	empty    *oracle.Interp       // state of W2
 	own      *oracle.Interp       // reset for every check of W1
 	rows     map[string]row       // symbols of W0's setup
+	asked    map[string][]probe   // what W0 asks, by clause
 	taken    map[string]map[int64]bool
 	carriers map[string]bool // uids of fields that make the pairs of their group differ
 	sides    map[string]side // by uid of a field in an order
@@ -35,7 +36,7 @@ func Generate(sc *scenario.Scenario, turn int) (*Suite, error) {
 		return nil, fmt.Errorf("generating suite of %s: no turn %d", sc.Name, turn)
 	}
 	schema := sc.Steps[turn].Schema
-	g := &generator{seed: sc.Seed, turn: turn, schema: schema, earlier: sc.Steps[:turn], rows: map[string]row{}, taken: map[string]map[int64]bool{},
+	g := &generator{seed: sc.Seed, turn: turn, schema: schema, earlier: sc.Steps[:turn], rows: map[string]row{}, asked: map[string][]probe{}, taken: map[string]map[int64]bool{},
 		seeded: oracle.New(schema), empty: oracle.New(schema), own: oracle.New(schema), done: map[string][]Check{},
 		suite: &Suite{Version: Version, Turn: turn}}
 	for _, t := range schema.Tombstones {
@@ -81,7 +82,7 @@ func (g *generator) plan() []job {
 			}
 		}
 	}
-	each(g.readSeeded, scenario.KindList, scenario.KindExactKeys, scenario.KindAnalytics)
+	each(g.readSeeded, scenario.KindList, scenario.KindExactKeys, scenario.KindAnalytics, scenario.KindFilter, scenario.KindSort, scenario.KindDefaultSort, scenario.KindPage)
 	each(g.changeSeeded, scenario.KindDelete)
 	each(g.readEmpty, scenario.KindHealth, scenario.KindList, scenario.KindAnalytics)
 	for _, e := range g.targetsFirst() {
@@ -285,7 +286,17 @@ func variants(k scenario.Kind) []string {
 	case scenario.KindOnDelete:
 		return []string{"cascade", "restrict", "set_null", "deep"}
 	case scenario.KindAnalytics:
-		return []string{"seeded", "empty", "live"}
+		return []string{"seeded", "empty", "live", "no_from", "no_to", "bad_from"}
+	case scenario.KindFilter:
+		return []string{"fits", "open", "both", "wrong"}
+	case scenario.KindSort:
+		return []string{"ascending", "descending", "unknown"}
+	case scenario.KindDefaultSort:
+		return []string{"default"}
+	case scenario.KindPage:
+		return []string{"first", "middle", "beyond", "max", "above", "zero", "text", "negative", "sorted", "filtered"}
+	case scenario.KindNested:
+		return []string{"rows", "empty", "unknown"}
 	case scenario.KindGone:
 		return []string{"post", "patch", "instead", "path"}
 	case scenario.KindHealth:

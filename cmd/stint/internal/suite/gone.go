@@ -10,6 +10,10 @@ func (g *generator) gone(c *scenario.Clause) {
 	if t == nil {
 		return
 	}
+	if t.Kind == scenario.GoneAnalytics {
+		g.goneStatistic(c, t)
+		return
+	}
 	e := g.schema.Entity(t.Entity)
 	if e == nil {
 		return

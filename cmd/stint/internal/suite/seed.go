@@ -2,18 +2,24 @@ package suite
 
 import (
 	"fmt"
+	"maps"
+	"math/rand/v2"
+	"net/url"
 	"slices"
+	"strings"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 )
 
-// Sizes of the seeded world. An entity with analytics has more rows, so that wrong definitions show, and a number
-// of its own, so that counting another entity shows.
+// Sizes of the seeded world. An entity with analytics or list options has more rows, so that wrong definitions show,
+// and one with analytics a number of its own, so that counting another entity shows.
 const (
 	plainRows    = 3
+	targetRows   = 4 // of an entity by whose rows others are grouped: one without any
 	countedRows  = 6
-	seedAttempts = 40
+	groupedRows  = 8
+	seedAttempts = 80
 )
 
 // seedCount is how many rows an entity has in W0.
@@ -21,22 +27,41 @@ func (g *generator) seedCount(e *scenario.Entity) int {
 	used := map[int]bool{}
 	for i := range g.schema.Entities {
 		o := &g.schema.Entities[i]
-		if len(g.statsOf(o.UID)) == 0 {
-			continue
+		n := g.leastRows(o)
+		if len(g.statsOf(o.UID)) > 0 {
+			for used[n] {
+				n++
+			}
+			used[n] = true
 		}
-		n := countedRows
-		for j := range o.Fields {
-			n = max(n, 2*len(g.filtered(&o.Fields[j])))
-		}
-		for used[n] {
-			n++
-		}
-		used[n] = true
 		if o.UID == e.UID {
 			return n
 		}
 	}
 	return plainRows
+}
+
+// leastRows is how many rows the rules of an entity need to show.
+func (g *generator) leastRows(e *scenario.Entity) int {
+	n := plainRows
+	if g.groupedTarget(e) {
+		n = targetRows
+	}
+	if len(g.seededClauses(e)) > 0 {
+		n = countedRows
+		for j := range e.Fields {
+			n = max(n, 2*len(g.filtered(&e.Fields[j])))
+		}
+	}
+	for _, a := range g.statsOf(e.UID) {
+		if a.Group != "" || a.Window != "" {
+			n = max(n, groupedRows)
+		}
+	}
+	if e.List.Page != nil {
+		n = max(n, e.List.Page.Default+2)
+	}
+	return n
 }
 
 func (g *generator) statsOf(entity string) []*scenario.Analytics {
@@ -50,12 +75,19 @@ func (g *generator) statsOf(entity string) []*scenario.Analytics {
 }
 
 // filtered lists the values of an enum that seeded rows take in turn: those that analytics ask for and one more,
-// or all if none is asked for.
+// or all if none is asked for. Of an enum by which figures are grouped, one value that none asks for is left out.
 func (g *generator) filtered(f *scenario.Field) []string {
 	asked := map[string]bool{}
 	for i := range g.schema.Analytics {
 		if a := &g.schema.Analytics[i]; a.Where == f.UID && a.Equals != nil {
 			asked[a.Equals.Str] = true
+		}
+	}
+	if g.spared(f) {
+		for i := len(f.Values) - 1; i >= 0; i-- {
+			if !asked[f.Values[i]] {
+				return slices.Delete(slices.Clone(f.Values), i, i+1)
+			}
 		}
 	}
 	if len(asked) == 0 {
@@ -72,131 +104,135 @@ func (g *generator) filtered(f *scenario.Field) []string {
 	return values
 }
 
+// spared reports whether seeded rows leave one value of an enum out, so that groups without rows would show. A top needs
+// three groups to show its order and its ties at once.
+func (g *generator) spared(f *scenario.Field) bool {
+	top := slices.ContainsFunc(g.schema.Analytics, func(a scenario.Analytics) bool { return a.Group == f.UID && a.Kind == scenario.StatTop })
+	return g.grouped(f) && (len(f.Values) > 3 || len(f.Values) == 3 && !top)
+}
+
 // seedRows draws the rows of W0, plays them on the oracle of that world and returns the steps. Entities come in
 // an order in which their references exist.
 func (g *generator) seedRows() []Step {
 	var steps []Step
-	var sets []*seedSet
 	for _, e := range g.targetsFirst() {
-		sets = append(sets, g.seedEntity(e, sets))
-	}
-	for _, s := range sets {
-		if s != nil {
-			steps = append(steps, s.steps...)
-		}
+		steps = append(steps, g.seedEntity(e)...)
 	}
 	return steps
 }
 
-// seedSet is what one entity has in W0.
-type seedSet struct{ steps []Step }
-
-// seedEntity seeds one entity so that every wrong definition of its analytics shows: it draws again until the
-// analytics differ from all that the oracle's faults would answer, and takes the best draw if none does.
-func (g *generator) seedEntity(e *scenario.Entity, before []*seedSet) *seedSet {
-	stats := g.statsOf(e.UID)
-	attempts := 1
-	if len(stats) > 0 {
-		attempts = seedAttempts
-	}
-	best, least := 0, -1
-	for n := 0; n < attempts && least != 0; n++ {
-		d := g.seedDraft(e, n, oracle.New(g.schema), before)
-		if d.err != nil {
-			g.err = d.err
-			return nil
-		}
-		if blind := g.blind(stats, before, d.check.Steps); least < 0 || blind < least {
-			best, least = n, blind
-		}
-	}
-	d := g.seedDraft(e, best, g.seeded, nil)
-	if d.err != nil {
-		g.err = d.err
-		return nil
-	}
-	for name, r := range d.rows {
-		g.rows[name] = r
-	}
-	return &seedSet{d.check.Steps}
+// seeding is one draw of the rows of an entity.
+type seeding struct {
+	draft  *draft
+	draws  map[string]int     // by field uid: which draw its values are from, 0 if not named
+	probes map[string][]probe // by clause
+	missed []*scenario.Clause // whose faults do not all show
+	blind  int                // how many do not
 }
 
-// blind counts the faults of these analytics that the seeded rows do not show.
-func (g *generator) blind(stats []*scenario.Analytics, before []*seedSet, steps []Step) int {
-	n := 0
-	for _, a := range stats {
-		c := g.schema.ClauseOf(scenario.KindAnalytics, a.UID)
-		if c == nil {
-			continue
-		}
-		right := text(g.answer(a, before, steps))
-		if a.Kind == "count" && g.otherCount(a.Entity, right) {
-			n++
-		}
-		for _, f := range oracle.FaultsFor(g.schema, nil, *c) {
-			if f.Param != "empty" && text(g.answer(a, before, steps, f)) == right {
-				n++
+// seedEntity seeds one entity so that every wrong definition of its analytics and its list shows: where an answer is
+// the same as with one of the oracle's faults, the fields that the clause is about are drawn again, and the best draw
+// is taken if none shows all.
+func (g *generator) seedEntity(e *scenario.Entity) []Step {
+	clauses := g.seededClauses(e)
+	best := g.trySeeds(e, clauses, map[string]int{})
+	for n := 1; n < seedAttempts && (best.blind > 0 || best.draft.err != nil); n++ {
+		draws := maps.Clone(best.draws)
+		again := best.missed
+		if best.draft.err != nil { // values that may not be together
+			again = nil
+			for i := range e.Fields {
+				draws[e.Fields[i].UID] = n
 			}
 		}
+		for _, c := range again {
+			for _, uid := range g.fieldsOf(e, c) {
+				draws[uid] = n
+			}
+		}
+		if next := g.trySeeds(e, clauses, draws); next.draft.err == nil && (best.draft.err != nil || next.blind <= best.blind) {
+			best = next
+		}
 	}
-	return n
+	if g.err = best.draft.err; g.err != nil {
+		return nil
+	}
+	g.seeded = best.draft.interp
+	maps.Copy(g.rows, best.draft.rows)
+	maps.Copy(g.asked, best.probes)
+	return best.draft.check.Steps
 }
 
-// otherCount says whether another entity has so many rows.
-func (g *generator) otherCount(entity, value string) bool {
+// trySeeds makes one draw and says what it is worth.
+func (g *generator) trySeeds(e *scenario.Entity, clauses []*scenario.Clause, draws map[string]int) *seeding {
+	s := &seeding{draft: g.seedDraft(e, draws), draws: draws, probes: map[string][]probe{}}
+	if s.draft.err != nil {
+		return s
+	}
+	for _, c := range clauses {
+		asked, missed := g.probes(s.draft, c)
+		s.probes[c.ID] = asked
+		if a := g.schema.AnalyticsByUID(c.Subject); a != nil && a.Kind == scenario.StatCount && g.otherCount(a, s.draft) {
+			missed++
+		}
+		if missed > 0 {
+			s.blind += missed
+			s.missed = append(s.missed, c)
+		}
+	}
+	return s
+}
+
+// fieldsOf lists the fields that a clause about the list or the figures of an entity looks at.
+func (g *generator) fieldsOf(e *scenario.Entity, c *scenario.Clause) []string {
+	if a := g.schema.AnalyticsByUID(c.Subject); a != nil {
+		return []string{a.Measure, a.Where, a.Group, a.Window}
+	}
+	if _, f, _ := g.schema.SortKey(c.Subject); f != nil {
+		return []string{f.UID}
+	}
+	var uids []string
+	if e.List.Default != nil && c.Kind != scenario.KindFilter {
+		uids = append(uids, e.List.Default.Field)
+	}
+	if c.Kind != scenario.KindDefaultSort {
+		for _, x := range e.List.Filters {
+			uids = append(uids, x.Field)
+		}
+	}
+	if c.Kind == scenario.KindPage {
+		for _, k := range e.List.Sorts {
+			uids = append(uids, k.Field)
+		}
+	}
+	return uids
+}
+
+// otherCount says whether another entity has as many rows as a count comes to.
+func (g *generator) otherCount(a *scenario.Analytics, d *draft) bool {
+	got := text(d.interp.Handle(oracle.Request{Method: "GET", Path: "/analytics/" + a.Name}).Body)
 	for i := range g.schema.Entities {
 		e := &g.schema.Entities[i]
-		if e.UID != entity && value == fmt.Sprintf(`{"value":%d}`, g.seedCount(e)) {
+		if e.UID != a.Entity && got == fmt.Sprintf(`{"value":%d}`, g.seedCount(e)) {
 			return true
 		}
 	}
 	return false
 }
 
-// answer is what an analytics endpoint says over some seeded rows, with faults or without.
-func (g *generator) answer(a *scenario.Analytics, before []*seedSet, steps []Step, faults ...oracle.Fault) any {
-	d := &draft{g: g, interp: oracle.New(g.schema, faults...), rows: map[string]row{}}
-	d.replay(before)
-	d.replay([]*seedSet{{steps}})
-	return d.interp.Handle(oracle.Request{Method: "GET", Path: "/analytics/" + a.Name}).Body
-}
-
-// replay plays earlier seed steps on the draft's oracle. In W0 ids follow the order of creation in every run.
-func (d *draft) replay(sets []*seedSet) {
-	for _, s := range sets {
-		for _, st := range s.steps {
-			got, err := d.ask(st)
-			if err != nil {
-				d.fail("%v", err)
-				return
-			}
-			object, _ := got.Body.(map[string]any)
-			id, _ := object["id"].(int64)
-			d.rows[st.Capture] = row{id: id}
-		}
-	}
-}
-
-// seedDraft makes the rows of one entity: full ones whose enums and booleans take all values, with a null
-// in a different nullable field each time, and a last one with required fields only.
-func (g *generator) seedDraft(e *scenario.Entity, attempt int, interp *oracle.Interp, before []*seedSet) *draft {
-	label := fmt.Sprintf("seed|%s|%d", e.UID, attempt)
-	d := &draft{g: g, label: label, interp: interp, rows: map[string]row{}, parents: map[string]string{}, serials: map[string]int{}}
+// seedDraft makes the rows of one entity, after those of the entities before it: full ones whose enums and booleans take
+// all values, with a null in a different nullable field each time, and a last one with required fields only.
+func (g *generator) seedDraft(e *scenario.Entity, draws map[string]int) *draft {
+	d := &draft{g: g, draws: draws, interp: g.seeded.With(), rows: maps.Clone(g.rows), parents: map[string]string{}, serials: map[string]int{}}
 	d.check.ID = "seed of " + e.Name
 	d.variant = uidNumber(e.UID) // of no clause: number 0
-	if before != nil {
-		d.replay(before)
-	}
-	for name, r := range g.rows {
-		if before == nil {
-			d.rows[name] = r
-		}
-	}
 	n := g.seedCount(e)
 	for i := range n {
-		name := fmt.Sprintf("%sr%d", e.UID, i+1)
-		d.serials[name] = i + 1
-		b := d.seedMinimal(e, name, i)
+		d.serials[seedName(e, i+1)] = i + 1
+	}
+	for i := range n {
+		name := seedName(e, i+1)
+		b := d.seedMinimal(e, name, i, n)
 		if i < n-1 {
 			b = d.seedBody(e, name, i, n)
 		}
@@ -221,50 +257,102 @@ func (d *draft) seedBody(e *scenario.Entity, name string, i, n int) body {
 				continue
 			}
 		}
-		b[f.Name] = d.seedValue(f, name, i)
+		b[f.Name] = d.seedValue(e, f, name, i, n)
 	}
 	return b
 }
 
 // seedMinimal is a row of required fields only.
-func (d *draft) seedMinimal(e *scenario.Entity, name string, i int) body {
+func (d *draft) seedMinimal(e *scenario.Entity, name string, i, n int) body {
 	b := body{}
 	for j := range e.Fields {
 		if f := &e.Fields[j]; f.Required {
-			b[f.Name] = d.seedValue(f, name, i)
+			b[f.Name] = d.seedValue(e, f, name, i, n)
 		}
 	}
 	return b
 }
 
-func (d *draft) seedValue(f *scenario.Field, name string, i int) any {
+// seedValue is the value of a field in row i of n.
+func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i, n int) any {
+	d.label = fmt.Sprintf("seed|%s|%d", e.UID, d.draws[f.UID])
 	shift := int(d.g.stream(d.label + "|shift|" + f.UID).Int64N(8))
+	draw := func() *rand.Rand { return d.g.stream(d.label + "|" + name + "|" + f.UID) }
 	switch f.Type {
 	case scenario.Ref:
+		if d.g.grouped(f) {
+			return fmt.Sprintf("${%sr%d}", f.Target, draw().IntN(targetRows-1)+1)
+		}
 		return fmt.Sprintf("${%sr%d}", f.Target, (i+shift)%2+1)
 	case scenario.Enum:
 		values := d.g.filtered(f)
 		if i < len(values) {
 			return values[(i+shift)%len(values)]
 		}
-		return values[d.g.stream(d.label+"|"+name+"|"+f.UID).IntN(len(values))]
+		return values[draw().IntN(len(values))]
 	case scenario.Boolean:
 		if i > 1 {
-			return d.g.stream(d.label+"|"+name+"|"+f.UID).IntN(3) == 0
+			share := 3
+			if d.g.grouped(f) {
+				share = 2
+			}
+			return draw().IntN(share) == 0
 		}
 		return (i+shift)%2 == 0
+	}
+	switch {
+	case d.g.carriers[f.UID]:
+		// Its pairs must differ, so that only two rows share a value.
+		if i > 0 && i == 1+shift%(n-1) && listed(e, f) && !f.Unique {
+			name = seedName(e, i)
+		}
+	case d.g.pooled(e, f):
+		// Few values make ties, many make edges: which of them a field has is drawn too.
+		pool := 2 + d.g.stream(d.label+"|pool|"+f.UID).IntN(max(2, n/2))
+		name = seedName(e, 1+draw().IntN(min(pool, n)))
+	}
+	if cased(e, f) {
+		switch i {
+		case shift % (n - 1):
+			return d.value(f, seedName(e, i+1))
+		case (shift + 1) % (n - 1):
+			return capitals(d.value(f, seedName(e, shift%(n-1)+1)))
+		}
 	}
 	return d.value(f, name)
 }
 
 // readSeeded makes the checks of W0 that only read.
 func (g *generator) readSeeded(c *scenario.Clause) {
-	if a := g.schema.AnalyticsByUID(c.Subject); a != nil {
-		g.check(c, Seeded, about{"seeded", "analytics " + a.Name + " over several rows", "analytics", "value", ""}, func(d *draft) {
-			d.statistic(a, g.seededRows(a.Entity))
-		})
+	if c.Kind == scenario.KindList || c.Kind == scenario.KindExactKeys {
+		g.readList(c)
 		return
 	}
+	for _, p := range g.asked[c.ID] {
+		g.check(c, Seeded, p.about, func(d *draft) {
+			for _, o := range p.cites {
+				d.cite(o.kind, o.subject)
+			}
+			for _, q := range p.asks {
+				if a := g.schema.AnalyticsByUID(c.Subject); a != nil {
+					d.statistic(a, q, g.statisticRows(a))
+					continue
+				}
+				e := g.listOf(c)
+				d.asked(e, q, g.seededRows(e.UID))
+			}
+		})
+	}
+}
+
+// listOf is the entity whose list a clause is about.
+func (g *generator) listOf(c *scenario.Clause) *scenario.Entity {
+	owner, _, _ := strings.Cut(c.Subject, ".")
+	return g.schema.Entity(owner)
+}
+
+// readList makes the checks of W0 that look at all rows of an entity.
+func (g *generator) readList(c *scenario.Clause) {
 	e := g.schema.Entity(c.Subject)
 	if e == nil {
 		return
@@ -272,13 +360,21 @@ func (g *generator) readSeeded(c *scenario.Clause) {
 	if c.Kind == scenario.KindList {
 		g.check(c, Seeded, about{"order", "all " + e.Plural + " are listed in order of creation", "list", "value", ""}, func(d *draft) {
 			d.citeFields(e)
+			d.citeList(e)
 			d.send("GET", collection(e), nil, sent{status: 200, match: Present, entity: e})
 		})
 		return
 	}
 	g.check(c, Seeded, about{"list", "listed " + e.Plural + " have exactly the declared keys", "keys", "shape", ""}, func(d *draft) {
+		d.citeList(e)
 		d.send("GET", collection(e), nil, sent{status: 200, match: Exact, entity: e})
 	})
+}
+
+// citeList cites what decides which rows the plain list shows, and in which order.
+func (d *draft) citeList(e *scenario.Entity) {
+	d.cite(scenario.KindDefaultSort, e.UID)
+	d.cite(scenario.KindPage, e.UID)
 }
 
 // changeSeeded makes the check of W0 that a deleted row leaves the list; it puts the world back as it was.
@@ -287,6 +383,7 @@ func (g *generator) changeSeeded(c *scenario.Clause) {
 	g.check(c, Seeded, about{"list", "a deleted " + e.Name + " is in no list", "delete", "effect", ""}, func(d *draft) {
 		b := d.minimal(e, "a")
 		d.make(e, "a", b)
+		d.citeList(e)
 		d.send("DELETE", item(e, "a"), nil, sent{status: 204, setup: true})
 		d.send("GET", collection(e), nil, sent{status: 200, match: Subset, keys: []string{"id"}, entity: e})
 	})
@@ -304,13 +401,13 @@ func (g *generator) seededRows(entity string) []string {
 	return names
 }
 
-// statistic asks an analytics endpoint; without the rows that it is about there is no telling what is right.
-func (d *draft) statistic(a *scenario.Analytics, rows []string) {
-	s := sent{status: 200, match: Present, needs: rows}
-	if _, m := d.g.schema.FieldByUID(a.Measure); m != nil && m.Type == scenario.Decimal {
-		s.decimal = "value"
+// statisticRows names the seeded rows that an endpoint is about: those of its entity, and those that groups are by.
+func (g *generator) statisticRows(a *scenario.Analytics) []string {
+	rows := g.seededRows(a.Entity)
+	if _, by := g.schema.FieldByUID(a.Group); by != nil && by.Type == scenario.Ref {
+		rows = append(rows, g.seededRows(by.Target)...)
 	}
-	d.send("GET", "/analytics/"+a.Name, nil, s)
+	return rows
 }
 
 // readEmpty makes the checks of W2 that need a wholly empty store.
@@ -320,7 +417,9 @@ func (g *generator) readEmpty(c *scenario.Clause) {
 		g.check(c, Empty, about{"ok", "GET /health is answered", "health", "accept", ""}, func(d *draft) { d.send("GET", "/health", nil, sent{status: 200}) })
 	case scenario.KindAnalytics:
 		if a := g.schema.AnalyticsByUID(c.Subject); a != nil {
-			g.check(c, Empty, about{"empty", "analytics " + a.Name + " without rows", "analytics", "value", ""}, func(d *draft) { d.statistic(a, nil) })
+			g.check(c, Empty, about{"empty", "analytics " + a.Name + " without rows", "analytics", "value", ""}, func(d *draft) {
+				d.statistic(a, ask{path: "/analytics/" + a.Name, query: emptyQuery(a)}, nil)
+			})
 		}
 	case scenario.KindList:
 		if e := g.schema.Entity(c.Subject); e != nil {
@@ -329,4 +428,12 @@ func (g *generator) readEmpty(c *scenario.Clause) {
 			})
 		}
 	}
+}
+
+// emptyQuery is what an endpoint needs to be asked about a store without rows.
+func emptyQuery(a *scenario.Analytics) url.Values {
+	if a.Window == "" {
+		return nil
+	}
+	return values(anyWindow()...)
 }

@@ -101,7 +101,8 @@ const (
 // Categories is the closed list of Check.Category.
 func Categories() []string {
 	return []string{"create", "read", "not_found", "list", "replace", "update", "delete", "keys", "leak", "type", "required", "optional",
-		"default", "null", "range", "length", "enum", "pattern", "order", "immutable", "unique", "relation", "on_delete", "analytics", "removed", "health", "errors"}
+		"default", "null", "range", "length", "enum", "pattern", "order", "immutable", "unique", "relation", "on_delete",
+		"filter", "sort", "page", "analytics", "removed", "health", "errors"}
 }
 
 // Intents is the closed list of Check.Intent.
