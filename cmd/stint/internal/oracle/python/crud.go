@@ -16,9 +16,9 @@ func (p *program) endpoint(e *scenario.Entity, verb, method, path, function stri
 	return true
 }
 
-// find writes how a request comes to its row.
-func (p *program) find(e *scenario.Entity, expr string) {
-	status, code := p.status(e.UID, "not_found", 404), p.code(e.UID, "not_found")
+// find writes how a request comes to its row; uid is what a flaw about unknown ids names.
+func (p *program) find(e *scenario.Entity, uid, expr string) {
+	status, code := p.status(uid, "not_found", 404), p.code(uid, "not_found")
 	if status == 404 && code == "not_found" {
 		p.line(1, "%s = %s.find(call.row_id)", expr, table(e))
 		return
@@ -56,7 +56,7 @@ func (p *program) read(e *scenario.Entity) {
 		p.line(1, "if call.row_id in %s.deleted:", table(e))
 		p.line(2, "return 200, show_%s(%s.deleted[call.row_id])", e.Name, table(e))
 	}
-	p.find(e, "row")
+	p.find(e, e.UID, "row")
 	p.line(1, "return 200, show_%s(row)", e.Name)
 }
 
@@ -74,7 +74,7 @@ func (p *program) update(e *scenario.Entity) {
 
 // change writes the body of a PUT or PATCH.
 func (p *program) change(e *scenario.Entity, method string) {
-	p.find(e, "old")
+	p.find(e, e.UID, "old")
 	if p.has(NotAtomic, e.UID, "update") {
 		p.line(1, "for key in call.body():")
 		p.line(2, "try:")
@@ -99,7 +99,7 @@ func (p *program) remove(e *scenario.Entity) {
 	if p.has(DeleteSoft, e.UID, "") {
 		p.line(1, "row = %s.find(call.row_id)", table(e))
 	} else {
-		p.find(e, "row")
+		p.find(e, e.UID, "row")
 	}
 	p.line(1, `delete_row(%s, row["id"], REFERENCES)`, table(e))
 	if p.has(DeleteSoft, e.UID, "") {

@@ -47,7 +47,11 @@ func (p *program) build(e *scenario.Entity) {
 		switch {
 		case f.Computed != nil:
 		case f.State && e.Machine != nil:
-			p.line(1, "%s = %s if old is None else old[%s]", cell(f), quote(e.Machine.Initial), quote(f.Name))
+			fresh := "old is None"
+			if p.has(StateWrong, f.UID, "put") {
+				fresh = `method != "PATCH"`
+			}
+			p.line(1, "%s = %s if %s else old[%s]", cell(f), quote(e.Machine.Initial), fresh, quote(f.Name))
 		default:
 			p.assign(e, f)
 		}
@@ -67,30 +71,71 @@ func fieldNames(e *scenario.Entity) []string {
 func (p *program) assign(e *scenario.Entity, f *scenario.Field) {
 	name := quote(f.Name)
 	p.line(1, "if %s in body:", name)
-	p.line(2, "%s = %s(body[%s])", cell(f), valueFunction(e, f), name)
+	if p.byVerb(f) {
+		p.line(2, "%s = %s(body[%s], method)", cell(f), valueFunction(e, f), name)
+	} else {
+		p.line(2, "%s = %s(body[%s])", cell(f), valueFunction(e, f), name)
+	}
+	kept := `method == "PATCH"`
 	switch {
-	case p.has(PatchResets, e.UID, "") && p.has(PutMerges, e.UID, "") || f.Immutable:
-		p.line(1, "elif old is not None:")
-		p.line(2, "%s = old[%s]", cell(f), name)
 	case p.has(PatchResets, e.UID, ""):
-		p.line(1, `elif method == "PATCH":`)
+		p.line(1, "elif %s:", kept)
 		p.line(2, "%s = None", cell(f))
-	case p.has(PutMerges, e.UID, ""):
-		p.line(1, "elif old is not None:")
-		p.line(2, "%s = old[%s]", cell(f), name)
-	default:
-		p.line(1, `elif method == "PATCH":`)
+		kept = ""
+		if f.Immutable || p.has(PutMerges, e.UID, "") {
+			kept = "old is not None"
+		}
+	case f.Immutable && !p.has(ImmutableReset, f.UID, ""), p.has(PutMerges, e.UID, ""):
+		kept = "old is not None"
+	}
+	if kept != "" {
+		p.line(1, "elif %s:", kept)
 		p.line(2, "%s = old[%s]", cell(f), name)
 	}
+	if p.has(DefaultIgnored, f.UID, "PUT") || p.has(LaxUpdate, f.UID, "required:PUT") || p.has(LaxUpdate, f.UID, "required") {
+		p.line(1, `elif method == "PUT":`)
+		p.line(2, "%s = None", cell(f))
+	}
 	p.line(1, "else:")
-	if f.Required {
+	switch {
+	case f.Required:
 		p.refuse(2, 400, "required", f)
-	} else {
+	case p.has(ZeroForMissing, f.UID, ""):
+		p.line(2, "%s = %s", cell(f), zero(f))
+	default:
 		p.line(2, "%s = %s", cell(f), literal(f, f.Default))
 	}
 	if f.Immutable {
-		p.rule(fmt.Sprintf("old is not None and %s != old[%s]", cell(f), name), 409, "immutable", f)
+		p.immutable(f)
 	}
+}
+
+// zero is what programs put in place of a missing value by mistake.
+func zero(f *scenario.Field) string {
+	switch f.Type {
+	case scenario.Integer, scenario.Decimal:
+		return "0"
+	case scenario.Boolean:
+		return "False"
+	}
+	return `""`
+}
+
+// immutable writes the rule that a value never changes.
+func (p *program) immutable(f *scenario.Field) {
+	name := quote(f.Name)
+	condition := fmt.Sprintf("old is not None and %s != old[%s]", cell(f), name)
+	switch {
+	case p.has(ImmutableStrict, f.UID, ""):
+		condition = fmt.Sprintf("old is not None and %s in body", name)
+	case p.has(ImmutableIgnored, f.UID, "PUT"):
+		condition += ` and method != "PUT"`
+	case p.has(ImmutableIgnored, f.UID, "PATCH"):
+		condition += ` and method != "PATCH"`
+	case p.has(ImmutableReset, f.UID, ""):
+		condition += fmt.Sprintf(" and %s in body", name)
+	}
+	p.rule(condition, 409, "immutable", f)
 }
 
 // check writes the rules about several fields or several rows.
@@ -101,7 +146,12 @@ func (p *program) check(e *scenario.Entity) {
 		_, low := p.schema.FieldByUID(e.Orders[i].Low)
 		_, high := p.schema.FieldByUID(e.Orders[i].High)
 		if low != nil && high != nil {
-			p.rule(fmt.Sprintf("%s is not None and %s is not None and %s > %s", cell(low), cell(high), cell(low), cell(high)), 400, "order", high)
+			operator := ">"
+			if p.has(OrderStrict, e.Orders[i].UID, "") {
+				operator = ">="
+			}
+			p.line(1, "if %s is not None and %s is not None and %s %s %s:", cell(low), cell(high), cell(low), operator, cell(high))
+			p.line(2, "raise Refused(400, %s, %s)", quote(p.code(e.Orders[i].UID, "order")), quote(high.Name))
 		}
 	}
 	for i := range e.Fields {
@@ -138,10 +188,28 @@ func (p *program) group(e *scenario.Entity, g *scenario.Group) {
 	if a == nil || b == nil {
 		return
 	}
-	p.line(1, "if %s is not None and %s is not None:", cell(a), cell(b))
+	first := fmt.Sprintf("other[%s] == %s", quote(a.Name), cell(a))
+	second := fmt.Sprintf("other[%s] == %s", quote(b.Name), cell(b))
+	same := "other is not old and " + first + " and " + second
+	switch {
+	case p.has(GroupNarrow, g.UID, "first"):
+		same = "other is not old and " + first
+	case p.has(GroupNarrow, g.UID, "second"):
+		same = "other is not old and " + second
+	case p.has(UniqueSelf, g.UID, ""):
+		same = first + " and " + second
+	}
+	condition := fmt.Sprintf("%s is not None and %s is not None", cell(a), cell(b))
+	switch {
+	case p.has(GroupNulls, g.UID, ""):
+		condition = "True"
+	case p.has(GroupIgnored, g.UID, "update"):
+		condition += " and old is None"
+	}
+	p.line(1, "if %s:", condition)
 	p.line(2, "for other in %s.all():", table(e))
-	p.line(3, "if other is not old and other[%s] == %s and other[%s] == %s:", quote(a.Name), cell(a), quote(b.Name), cell(b))
-	p.line(4, `raise Refused(409, "unique")`)
+	p.line(3, "if %s:", same)
+	p.line(4, "raise Refused(%d, %s)", p.status(g.UID, "unique", 409), quote(p.code(g.UID, "unique")))
 }
 
 // show writes the function that turns a row into the object of an answer.
@@ -167,7 +235,7 @@ func (p *program) show(e *scenario.Entity) {
 func (p *program) shown(f *scenario.Field) string {
 	expr := cell(f)
 	if f.Computed != nil {
-		expr = p.computed(f.Computed)
+		expr = p.computed(f)
 	}
 	if f.Type == scenario.Decimal {
 		return "money(" + expr + ")"
@@ -176,7 +244,8 @@ func (p *program) shown(f *scenario.Field) string {
 }
 
 // computed is the expression of a formula.
-func (p *program) computed(c *scenario.Computed) string {
+func (p *program) computed(f *scenario.Field) string {
+	c := f.Computed
 	inputs := make([]*scenario.Field, len(c.Inputs))
 	owners := make([]*scenario.Entity, len(c.Inputs))
 	for i, uid := range c.Inputs {
@@ -184,10 +253,22 @@ func (p *program) computed(c *scenario.Computed) string {
 			return "None"
 		}
 	}
+	if c.Kind == scenario.ComputedCount && p.has(ComputedWrong, f.UID, "all") {
+		return fmt.Sprintf("len(%s.rows)", table(owners[0]))
+	}
 	if c.Kind == scenario.ComputedCount {
 		return fmt.Sprintf(`len(%s.where(%s, row["id"]))`, table(owners[0]), quote(inputs[0].Name))
 	}
 	helpers := map[string]string{scenario.ComputedProduct: "product", scenario.ComputedSum: "total",
 		scenario.ComputedDifference: "difference", scenario.ComputedConcat: "joined"}
-	return fmt.Sprintf("%s(%s, %s)", helpers[c.Kind], cell(inputs[0]), cell(inputs[1]))
+	first, second := cell(inputs[0]), cell(inputs[1])
+	switch {
+	case p.has(ComputedWrong, f.UID, "null") && c.Kind == scenario.ComputedConcat:
+		first, second = "("+first+` or "")`, "("+second+` or "")`
+	case p.has(ComputedWrong, f.UID, "null"):
+		first, second = "("+first+" or 0)", "("+second+" or 0)"
+	case p.has(ComputedWrong, f.UID, "joined"):
+		return fmt.Sprintf("joined(%s, %s) and %s + %s", first, second, first, second)
+	}
+	return fmt.Sprintf("%s(%s, %s)", helpers[c.Kind], first, second)
 }

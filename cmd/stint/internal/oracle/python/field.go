@@ -30,31 +30,29 @@ func valueFunction(e *scenario.Entity, f *scenario.Field) string {
 
 // value writes the function that checks one value of one field by itself.
 func (p *program) value(e *scenario.Entity, f *scenario.Field) {
-	p.function(valueFunction(e, f), "value")
-	name := quote(f.Name)
+	params := "value"
+	if p.byVerb(f) {
+		params += ", method"
+	}
+	p.function(valueFunction(e, f), params)
 	p.line(1, "if value is None:")
-	if f.Nullable {
+	switch {
+	case p.has(DefaultForNull, f.UID, ""):
+		p.line(2, "return %s", literal(f, f.Default))
+	case f.Nullable:
 		p.line(2, "return None")
-	} else {
+	default:
+		if verbs := p.lax(f, "null"); verbs != "" {
+			p.line(2, "if not (%s):", verbs)
+			p.line(3, "return None")
+		}
 		p.refuse(2, 400, "null", f)
 	}
-	if p.has(Permissive, f.UID, "type") {
-		p.line(1, "try:")
-		p.line(2, "value = %s(value, %s)", reader(f.Type), name)
-		p.line(1, "except Refused:")
-		p.line(2, "return value")
-	} else if word := p.code(f.UID, "type"); word != "type" {
-		p.line(1, "try:")
-		p.line(2, "value = %s(value, %s)", reader(f.Type), name)
-		p.line(1, "except Refused:")
-		p.refuse(2, 400, "type", f)
-	} else {
-		p.line(1, "value = %s(value, %s)", reader(f.Type), name)
-	}
+	p.convert(f)
 	p.rule(outside("value", bounds(f)), 400, "range", f)
 	p.rule(outside("len(value)", lengths(f)), 400, "length", f)
 	if f.Pattern != "" {
-		p.rule(fmt.Sprintf("not re.fullmatch(%s, value)", quote(expression(f.Pattern))), 400, "pattern", f)
+		p.rule(p.mismatch(f), 400, "pattern", f)
 	}
 	if f.Type == scenario.Enum && !p.has(Permissive, f.UID, "enum") {
 		p.rule(fmt.Sprintf("value not in %s", words(f.Values)), 400, "enum", f)
@@ -65,10 +63,56 @@ func (p *program) value(e *scenario.Entity, f *scenario.Field) {
 	p.line(1, "return value")
 }
 
+// convert writes how a value becomes what the server keeps.
+func (p *program) convert(f *scenario.Field) {
+	name := quote(f.Name)
+	verbs := p.lax(f, "type")
+	switch {
+	case p.has(Permissive, f.UID, "type"):
+		p.line(1, "try:")
+		p.line(2, "value = %s(value, %s)", reader(f.Type), name)
+		p.line(1, "except Refused:")
+		p.line(2, "return value")
+	case verbs != "" || p.code(f.UID, "type") != "type":
+		p.line(1, "try:")
+		p.line(2, "value = %s(value, %s)", reader(f.Type), name)
+		p.line(1, "except Refused:")
+		if verbs != "" {
+			p.line(2, "if not (%s):", verbs)
+			p.line(3, "return value")
+		}
+		p.refuse(2, 400, "type", f)
+	default:
+		p.line(1, "value = %s(value, %s)", reader(f.Type), name)
+	}
+	if p.has(CentsLost, f.UID, "") {
+		p.line(1, "value -= value %% 100")
+	}
+}
+
+// mismatch is the condition that a value does not have the form of the field's pattern.
+func (p *program) mismatch(f *scenario.Field) string {
+	form := quote(expression(f.Pattern))
+	switch {
+	case p.has(PatternMisread, f.UID, "case"):
+		return fmt.Sprintf("not re.fullmatch(%s, value, re.IGNORECASE)", form)
+	case p.has(PatternMisread, f.UID, "after"):
+		return fmt.Sprintf("not re.match(%s, value)", form)
+	case p.has(PatternMisread, f.UID, "before"):
+		return fmt.Sprintf("not re.fullmatch(\".*\" + %s, value)", form)
+	case p.has(PatternMisread, f.UID, "class"):
+		return fmt.Sprintf("not re.fullmatch(%s, value)", quote(strings.ReplaceAll(expression(f.Pattern), "[0-9]", "[0-9A-Z]")))
+	}
+	return fmt.Sprintf("not re.fullmatch(%s, value)", form)
+}
+
 // rule refuses what meets a condition; "" is no condition.
 func (p *program) rule(condition string, status int, code string, f *scenario.Field) {
 	if condition == "" {
 		return
+	}
+	if verbs := p.lax(f, code); verbs != "" {
+		condition = fmt.Sprintf("%s and (%s)", verbs, condition)
 	}
 	p.line(1, "if %s:", condition)
 	p.refuse(2, status, code, f)

@@ -2,6 +2,7 @@ package python
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
@@ -36,7 +37,31 @@ const (
 	ListReversed     = "list_reversed"      // newest first
 	TotalWrong       = "total_wrong"        // one too many
 	DeleteSoft       = "delete_soft"        // a deleted row can still be read
-	AnalyticsWrong   = "analytics_wrong"    // kind, where, measure=UID, entity=UID, empty, cents
+	AnalyticsWrong   = "analytics_wrong"    // kind, where, measure=UID, entity=UID, empty, cents, n
+	Stale            = "stale"              // parameters of the turn before: KIND:PARAMS, or name:OLD
+
+	LaxUpdate        = "lax_update"        // a rule is not checked by PUT and PATCH, or by one of them: RULE, RULE:PUT, RULE:PATCH
+	PatternMisread   = "pattern_misread"   // case, after, before, class (letters for digits)
+	ImmutableIgnored = "immutable_ignored" // "", PUT, PATCH
+	ImmutableStrict  = "immutable_strict"  // the stored value is refused too
+	ImmutableReset   = "immutable_reset"   // PUT without it treats it as POST does
+	GroupIgnored     = "group_ignored"     // "", or update for PUT and PATCH alone
+	GroupNarrow      = "group_narrow"      // one field alone must be unique: first, second
+	GroupNulls       = "group_nulls"       // nulls count as the same
+	OrderIgnored     = "order_ignored"     // ""
+	OrderStrict      = "order_strict"      // equal values are refused
+	DefaultForNull   = "default_for_null"  // an explicit null becomes the default
+	ZeroForMissing   = "zero_for_missing"  // a missing value becomes 0, false or ""
+	CentsLost        = "cents_lost"        // a decimal is stored without its fraction
+
+	ComputedWrong = "computed_wrong" // kind=KIND, swap, null (counts as nothing), all, joined
+	StateWrong    = "state_wrong"    // a state: initial=STATE, put (begins again); a transition: stays, to=STATE
+	EffectIgnored = "effect_ignored" // by place among the effects: 0, 1
+	EffectWrong   = "effect_wrong"   // way=N, amount=N (one more)
+	FilterWrong   = "filter_wrong"   // ignored, min, max (exclusive), case, prefix, total
+	SortWrong     = "sort_wrong"     // a sort key or the default order: ignored, direction, ties, nulls
+	PageWrong     = "page_wrong"     // default (all rows), limit, offset, shift, total
+	NestedWrong   = "nested_wrong"   // all (rows of every parent), unknown (an unknown parent has an empty list)
 )
 
 // Supported reports whether a server of the schema can be written with the flaw: its kind is known and its subject is
@@ -48,43 +73,37 @@ func (x Flaw) Supported(s *scenario.Schema) bool {
 // known reports whether there is such a kind of flaw with such a parameter.
 func (x Flaw) known() bool {
 	what, _, _ := strings.Cut(x.Param, "=")
-	switch x.Kind {
-	case Permissive:
-		return one(what, "type", "range", "length", "enum", "required", "not_null", "ref")
-	case Strict:
-		return one(what, "optional", "nullable", "enum", "extra")
-	case OffByOne:
-		return one(what, "min", "max", "min_len", "max_len")
-	case UniqueIgnored:
-		return one(what, "", "update")
-	case FieldMissing:
-		return one(what, "", "null")
-	case EndpointMissing:
-		return one(what, "", "POST", "GET", "LIST", "PUT", "PATCH", "DELETE")
-	case OldName:
-		return one(what, "accept", "return", "")
-	case WrongStatus:
-		return one(what, "create", "delete", "not_found", "delete_unknown", "unique")
-	case WrongCode:
-		return one(what, "flat", "text", "no_field", "not_found", "type", "required", "null", "range", "length", "enum", "unique", "reference")
-	case NotAtomic:
-		return one(what, "create", "update")
-	case AnalyticsWrong:
-		return one(what, "kind", "where", "measure", "entity", "empty", "cents")
-	case DefaultIgnored, UniqueSelf, PutMerges, PatchResets, OnDeleteIgnored, OnDeleteCascade, OnDeleteRestrict, ExtraKey, ListReversed,
-		TotalWrong, DeleteSoft:
-		return x.Param == ""
+	params, ok := knownParams()[x.Kind]
+	if x.Kind == Stale || x.Kind == LaxUpdate {
+		what, _, _ = strings.Cut(x.Param, ":")
 	}
-	return false
+	return ok && slices.Contains(params, what)
 }
 
-func one(s string, of ...string) bool {
-	for _, o := range of {
-		if s == o {
-			return true
-		}
+// knownParams lists the parameters of every kind, up to an equals sign.
+func knownParams() map[string][]string {
+	none := []string{""}
+	return map[string][]string{
+		Permissive: {"type", "range", "length", "enum", "required", "not_null", "ref", "pattern", "guard", "atom", "near", "state"},
+		Strict:     {"optional", "nullable", "enum", "extra", "from"}, OffByOne: {"min", "max", "min_len", "max_len", "atom", "page_max"},
+		DefaultIgnored: {"", "PUT"}, UniqueIgnored: {"", "update"}, UniqueSelf: none, PutMerges: none, PatchResets: none,
+		OnDeleteIgnored: none, OnDeleteCascade: none, OnDeleteRestrict: none, FieldMissing: {"", "null"},
+		EndpointMissing: {"", "POST", "GET", "LIST", "PUT", "PATCH", "DELETE", "nested"}, OldName: {"", "accept", "return"},
+		WrongStatus: {"create", "delete", "not_found", "delete_unknown", "unique", "immutable", "state", "guard", "call"},
+		WrongCode: {"flat", "text", "no_field", "not_found", "type", "required", "null", "range", "length", "enum", "unique", "reference", "pattern",
+			"immutable", "order", "state", "guard"},
+		ExtraKey: none, NotAtomic: {"create", "update"}, ListReversed: none, TotalWrong: none, DeleteSoft: none,
+		AnalyticsWrong: {"kind", "where", "measure", "entity", "empty", "cents", "n"},
+		Stale:          {"name", "range", "length", "enum", "pattern", "unique", "immutable", "on_delete", "guard", "effect", "computed", "page", "default_sort"},
+		LaxUpdate:      {"type", "null", "range", "length", "enum", "reference", "pattern", "required"},
+		PatternMisread: {"case", "after", "before", "class"}, ImmutableIgnored: {"", "PUT", "PATCH"}, ImmutableStrict: none, ImmutableReset: none,
+		GroupIgnored: {"", "update"}, GroupNarrow: {"first", "second"}, GroupNulls: none, OrderIgnored: none, OrderStrict: none,
+		DefaultForNull: none, ZeroForMissing: none, CentsLost: none,
+		ComputedWrong: {"kind", "swap", "null", "all", "joined"}, StateWrong: {"initial", "put", "stays", "to"},
+		EffectIgnored: {"0", "1", "2"}, EffectWrong: {"way", "amount"},
+		FilterWrong: {"ignored", "min", "max", "case", "prefix", "total"}, SortWrong: {"ignored", "direction", "ties", "nulls"},
+		PageWrong: {"default", "limit", "offset", "shift", "total"}, NestedWrong: {"all", "unknown"},
 	}
-	return false
 }
 
 // has reports whether the server is to have a flaw.
@@ -112,6 +131,8 @@ func (p *program) status(subject, key string, status int) int {
 		return status
 	case key == "create" || key == "delete":
 		return 200
+	case key == "call":
+		return 201
 	}
 	return 400
 }
@@ -161,81 +182,20 @@ func (p *program) extraKeys(e *scenario.Entity) {
 	}
 }
 
-// mutated is the schema with the flaws in it that a schema can have.
-func mutated(s *scenario.Schema, flaws []Flaw) *scenario.Schema {
-	if len(flaws) == 0 {
-		return s
+// lax is the condition under which a rule of a field is checked, by the method of the request; "" = always.
+func (p *program) lax(f *scenario.Field, rule string) string {
+	switch {
+	case p.has(LaxUpdate, f.UID, rule):
+		return `method == "POST"`
+	case p.has(LaxUpdate, f.UID, rule+":PUT"):
+		return `method != "PUT"`
+	case p.has(LaxUpdate, f.UID, rule+":PATCH"):
+		return `method != "PATCH"`
 	}
-	s = s.Clone()
-	for _, x := range flaws {
-		if _, f := s.FieldByUID(x.Subject); f != nil {
-			x.onField(f)
-		}
-		if a := s.AnalyticsByUID(x.Subject); a != nil && x.Kind == AnalyticsWrong {
-			x.onStatistic(s, a)
-		}
-	}
-	return s
+	return ""
 }
 
-func (x Flaw) onField(f *scenario.Field) {
-	switch x.Kind + " " + x.Param {
-	case Permissive + " range":
-		f.Min, f.Max = nil, nil
-	case Permissive + " length":
-		f.MinLen, f.MaxLen = nil, nil
-	case Permissive + " required":
-		f.Required = false
-	case Permissive + " not_null":
-		f.Nullable = true
-	case Strict + " optional":
-		f.Required = true
-	case Strict + " nullable":
-		f.Nullable = false
-	case Strict + " enum":
-		f.Values = f.Values[:max(len(f.Values)-1, 0)]
-	case OffByOne + " min":
-		step(f.Min, 1)
-	case OffByOne + " max":
-		step(f.Max, -1)
-	case OffByOne + " min_len":
-		step(f.MinLen, 1)
-	case OffByOne + " max_len":
-		step(f.MaxLen, -1)
-	case DefaultIgnored + " ":
-		f.Default = nil
-	case UniqueIgnored + " ":
-		f.Unique = false
-	case OnDeleteIgnored + " ":
-		f.OnDelete = ""
-	case OnDeleteCascade + " ":
-		f.OnDelete = scenario.Cascade
-	case OnDeleteRestrict + " ":
-		f.OnDelete = scenario.Restrict
-	}
-}
-
-// step moves a limit that there is.
-func step[T int | int64](limit *T, by T) {
-	if limit != nil {
-		*limit += by
-	}
-}
-
-func (x Flaw) onStatistic(s *scenario.Schema, a *scenario.Analytics) {
-	what, uid, _ := strings.Cut(x.Param, "=")
-	switch what {
-	case "kind":
-		a.Kind, a.Measure = scenario.StatCount, ""
-	case "where":
-		a.Where, a.Equals = "", nil
-	case "measure":
-		if _, f := s.FieldByUID(uid); f != nil {
-			a.Measure = uid
-		}
-	case "entity":
-		if s.Entity(uid) != nil && a.Measure == "" {
-			a.Entity, a.Where, a.Equals = uid, "", nil
-		}
-	}
+// byVerb reports whether some rule of a field depends on the method.
+func (p *program) byVerb(f *scenario.Field) bool {
+	return slices.ContainsFunc(p.flaws, func(x Flaw) bool { return x.Kind == LaxUpdate && x.Subject == f.UID })
 }

@@ -22,25 +22,38 @@ func (p *program) requests(e *scenario.Entity) {
 	}
 }
 
-// request begins the function of POST /PLURAL/{id}/NAME.
-func (p *program) request(e *scenario.Entity, name string) {
+// request begins the function of POST /PLURAL/{id}/NAME, unless a flaw leaves it out.
+func (p *program) request(e *scenario.Entity, uid, name string) bool {
+	if p.has(EndpointMissing, uid, "") {
+		return false
+	}
 	function := "act_" + e.Name + "__" + name
 	p.route("POST", "/"+e.Plural+"/*/"+name, function)
 	p.function(function, "call")
-	p.find(e, "row")
+	p.find(e, uid, "row")
+	return true
 }
 
 func (p *program) transition(e *scenario.Entity, state *scenario.Field, t *scenario.Transition) {
-	p.request(e, t.Name)
-	p.rule(fmt.Sprintf("%s not in %s", cell(state), words(t.From)), 409, "state", state)
-	p.guard(t.Guard)
-	p.line(1, "%s = %s", cell(state), quote(t.To))
+	if !p.request(e, t.UID, t.Name) {
+		return
+	}
+	if !p.has(Permissive, t.UID, "state") {
+		p.line(1, "if %s not in %s:", cell(state), words(t.From))
+		p.line(2, "raise Refused(%d, %s, %s)", p.status(t.UID, "state", 409), quote(p.code(t.UID, "state")), quote(state.Name))
+	}
+	p.guard(t.UID, t.Guard)
+	if !p.has(StateWrong, t.UID, "stays") {
+		p.line(1, "%s = %s", cell(state), quote(t.To))
+	}
 	p.effects(t.Effects)
-	p.line(1, "return 200, show_%s(row)", e.Name)
+	p.line(1, "return %d, show_%s(row)", p.status(t.UID, "call", 200), e.Name)
 }
 
 func (p *program) action(e *scenario.Entity, a *scenario.Action) {
-	p.request(e, a.Name)
+	if !p.request(e, a.UID, a.Name) {
+		return
+	}
 	if q := a.Param; q != nil {
 		name := quote(q.Name)
 		p.line(1, "body = call.body_if_any()")
@@ -52,13 +65,13 @@ func (p *program) action(e *scenario.Entity, a *scenario.Action) {
 		p.line(1, "if amount < %d or amount > %d:", q.Min, q.Max)
 		p.line(2, `raise Refused(400, "range", %s)`, name)
 	}
-	p.guard(a.Guard)
+	p.guard(a.UID, a.Guard)
 	p.effects(a.Effects)
-	p.line(1, "return 200, show_%s(row)", e.Name)
+	p.line(1, "return %d, show_%s(row)", p.status(a.UID, "call", 200), e.Name)
 }
 
 // guard writes the condition that must hold before a request changes anything.
-func (p *program) guard(g *scenario.Guard) {
+func (p *program) guard(uid string, g *scenario.Guard) {
 	if g == nil || len(g.Atoms) == 0 {
 		return
 	}
@@ -67,7 +80,7 @@ func (p *program) guard(g *scenario.Guard) {
 		conditions[i] = p.atom(&g.Atoms[i])
 	}
 	p.line(1, "if not (%s):", strings.Join(conditions, " and "))
-	p.line(2, `raise Refused(409, "guard")`)
+	p.line(2, "raise Refused(%d, %s)", p.status(uid, "guard", 409), quote(p.code(uid, "guard")))
 }
 
 // atom is the expression of one comparison; it is false when a null is in it.
