@@ -227,7 +227,9 @@ func TestSize(t *testing.T) {
 			}
 		}
 		for i, k := range rejected {
-			if rate := float64(k) / rounds; rate > 0.055 || rate < 0.01 {
+			rate := float64(k) / rounds
+			t.Logf("success %v, %v: %.1f %% of identical pairs are told apart", success, ZeroMethod(i), 100*rate)
+			if rate > 0.055 || rate < 0.01 {
 				t.Errorf("success %v, %v: size %v", success, ZeroMethod(i), rate)
 			}
 		}
@@ -237,8 +239,8 @@ func TestSize(t *testing.T) {
 // studies is the number of simulated studies per column of TestCoverage. The
 // figures of the documentation come from
 //
-//	go test ./stats -run TestCoverage -v -args -studies 3000
-var studies = flag.Int("studies", 150, "simulated studies per column of TestCoverage")
+//	go test ./stats -run "TestCoverage|TestSize" -v -args -studies 20000
+var studies = flag.Int("studies", 500, "simulated studies per column of TestCoverage")
 
 // TestCoverage: property 12, the expanded BCa interval of a mean of 20 holds
 // the truth in at least 91 % of studies but for Monte Carlo error, in the six
