@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"strings"
 	"sync"
 )
 
@@ -138,19 +139,19 @@ func (a *Attempt) ask(ctx context.Context, r *http.Request, o *object, info *cal
 	for {
 		body := o.bytes()
 		info.sent = len(body)
-		recorded := make(chan struct{})
+		info.noted = make(chan struct{})
 		go func() {
-			defer close(recorded)
+			defer close(info.noted)
 			a.note(o, info)
 			a.recordRequest(info, body)
 		}()
 		req, err := a.request(ctx, r, info, body)
 		if err != nil {
-			<-recorded
+			info.wait()
 			return nil, err
 		}
 		rep, err := a.exchange(req, body, info)
-		<-recorded
+		info.wait()
 		var pe *ProviderError
 		if errors.As(err, &pe) && pe.Class == ClassBadRequest && o.get("stream_options") != nil && bytes.Contains(pe.body, []byte("stream_options")) {
 			// An old server that cannot count what it streams.
@@ -168,6 +169,14 @@ func (a *Attempt) ask(ctx context.Context, r *http.Request, o *object, info *cal
 // how to read the body.
 func (a *Attempt) request(ctx context.Context, r *http.Request, info *call, body []byte) (*http.Request, error) {
 	url := a.base + info.dialect.path()
+	if info.dialect == (anthropic{}) {
+		if !strings.HasSuffix(a.base, "/v1") {
+			url = a.base + "/v1" + info.dialect.path() // as clients of this protocol name a base
+		}
+		if r.URL.RawQuery == "beta=true" {
+			url += "?beta=true"
+		}
+	}
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return nil, err
@@ -180,7 +189,15 @@ func (a *Attempt) request(ctx context.Context, r *http.Request, info *call, body
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept-Encoding", "identity") // a compressed stream would be held back
 	req.Header.Set("User-Agent", "stint")
-	if key := a.opt.Model.Key; key != "" {
+	switch key := a.opt.Model.Key; {
+	case info.dialect == (anthropic{}):
+		if req.Header.Get("Anthropic-Version") == "" {
+			req.Header.Set("Anthropic-Version", "2023-06-01")
+		}
+		if key != "" {
+			req.Header.Set("X-Api-Key", key)
+		}
+	case key != "":
 		req.Header.Set("Authorization", "Bearer "+key)
 	}
 	return req, nil

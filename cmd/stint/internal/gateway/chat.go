@@ -104,7 +104,7 @@ func (chat) read(body []byte) reading {
 		r.length = r.length || c.FinishReason == "length"
 		r.said = r.said || strings.TrimSpace(textOf(c.Message.Content)+c.Message.Refusal) != ""
 		for _, t := range c.Message.ToolCalls {
-			r.calls = append(r.calls, toolCall{t.ID, t.Function.Name, argumentsOf(t.Function.Arguments)})
+			r.calls = append(r.calls, toolCall{id: t.ID, name: t.Function.Name, arguments: argumentsOf(t.Function.Arguments)})
 		}
 	}
 	return r
@@ -172,11 +172,11 @@ type chatDelta struct {
 func (s *chatStream) complete() bool { return s.done || s.finished }
 func (s *chatStream) last() bool     { return s.done }
 
-func (s *chatStream) failed(e sseEvent) (int, bool) {
-	if !bytes.Contains(e.data, []byte(`"error"`)) {
-		return 0, false
+func (s *chatStream) failed(e sseEvent) (status int, body []byte, found bool) {
+	if bytes.Contains(e.data, []byte(`"error"`)) {
+		status, found = errorInside(e.data)
 	}
-	return errorInside(e.data)
+	return status, e.data, found
 }
 
 func (s *chatStream) add(e sseEvent, hideUsage bool) []byte {

@@ -18,6 +18,7 @@ import (
 // Model is a model as the study names it.
 type Model struct {
 	Name        string   // in the study
+	API         string   // chat, responses or anthropic; "" = whatever the agent speaks
 	ID          string   // what the provider is asked for; "" = Name
 	URL         string   // base URL of an OpenAI-compatible endpoint, usually ending with /v1
 	Key         string   // "" = no key is sent

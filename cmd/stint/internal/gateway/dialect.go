@@ -30,8 +30,8 @@ type assembler interface {
 	// add takes the next event. What comes back goes to the agent: the event, or nil if it holds nothing
 	// but a usage that it did not ask for.
 	add(e sseEvent, hideUsage bool) []byte
-	// failed finds an error in place of an answer, and its HTTP status.
-	failed(e sseEvent) (status int, found bool)
+	// failed finds an error in place of an answer, its HTTP status and its body.
+	failed(e sseEvent) (status int, body []byte, found bool)
 	complete() bool // the answer has reached its end
 	last() bool     // nothing can follow
 	whole() []byte  // the answer so far as JSON, in the form that is not streamed
@@ -46,7 +46,10 @@ type reading struct {
 	length bool // cut by the output limit
 }
 
-type toolCall struct{ id, name, arguments string }
+type toolCall struct {
+	id, name, arguments string
+	free                bool // the arguments are free text
+}
 
 // limit caps one of the members that limit the output of a request at the model's own limit, and sets the
 // first if the request has none.

@@ -154,6 +154,7 @@ func (u *upstream) once(ctx context.Context, req *http.Request, body []byte, inf
 	if status, found := errorInside(answer); found {
 		return nil, u.recordFailure(began, info, failure(status, resp.Header, answer, time.Now()))
 	}
+	info.wait()
 	info.received, info.usage = len(answer), info.dialect.read(answer).usage
 	event := map[string]any{"status": resp.StatusCode, "try": info.tries, "duration_s": seconds(began), "body": json.RawMessage(answer)}
 	if info.proxied {
@@ -176,11 +177,11 @@ func (u *upstream) firstEvent(ctx context.Context, out *reply, info *call) *Prov
 		case err != nil:
 			return u.recordFailure(out.began, info, &ProviderError{Class: ClassProviderError, Status: resp.StatusCode, Err: err, ours: ctx.Err() != nil,
 				Message: "the stream broke off before its first event: " + oneLine(cause(err).Error())})
-		case e.data == nil:
-			continue // a comment, to keep the connection open
+		case e.data == nil || e.name == "ping":
+			continue // to keep the connection open
 		}
-		if status, found := info.dialect.assemble().failed(e); found {
-			return u.recordFailure(out.began, info, failure(status, resp.Header, e.data, time.Now()))
+		if status, body, found := info.dialect.assemble().failed(e); found {
+			return u.recordFailure(out.began, info, failure(status, resp.Header, body, time.Now()))
 		}
 		out.first = e
 		return nil
@@ -196,6 +197,7 @@ func cause(err error) error {
 }
 
 func (u *upstream) recordFailure(began time.Time, info *call, e *ProviderError) *ProviderError {
+	info.wait()
 	if e.ours {
 		u.opt.Recorder.Event("cut", map[string]any{"try": info.tries, "duration_s": seconds(began)})
 		return e

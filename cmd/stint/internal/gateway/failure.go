@@ -81,6 +81,9 @@ var contextWords = regexp.MustCompile(`(?i)context_length_exceeded|exceed_contex
 var quotaWords = regexp.MustCompile(`(?i)insufficient_quota|insufficient[_ ](?:balance|credits?|funds)|exceeded your current quota[^.]*billing|` +
 	`credit balance|out of credits?|billing[_ ](?:hard[_ ]limit|not[_ ]active)|payment required|arrearage`)
 
+// quotaIn400 are those of them that come with the status 400, where a request may be quoted too.
+var quotaIn400 = regexp.MustCompile(`(?i)insufficient_quota|credit balance is too low`)
+
 // failure makes a ProviderError of an HTTP answer. Status may also be the code inside the body of a 200.
 func failure(status int, header http.Header, body []byte, now time.Time) *ProviderError {
 	e := &ProviderError{Status: status, RetryAfter: retryAfter(header, now), Message: errorMessage(body), header: header, body: body[:min(len(body), 64<<10)]}
@@ -97,6 +100,8 @@ func failure(status int, header http.Header, body []byte, now time.Time) *Provid
 		}
 	case status >= 400 && contextWords.MatchString(text):
 		e.Class = ClassContextLength
+	case status == http.StatusBadRequest && quotaIn400.MatchString(text):
+		e.Class = ClassQuota
 	case status >= 500 || status == http.StatusRequestTimeout || status == http.StatusTooEarly:
 		e.Class = ClassProviderError
 	case status >= 400:

@@ -52,7 +52,7 @@ func (a *Attempt) observe(r reading, info *call) {
 	for _, c := range r.calls {
 		s.ToolCalls++
 		fields := func() map[string]any { return map[string]any{"tool": c.name, "call_id": c.id} }
-		if reason := malformed(c.arguments); reason != "" {
+		if reason := malformed(c.arguments); reason != "" && !c.free {
 			s.Malformed++
 			f := fields()
 			f["reason"], f["cut_by_length"] = reason, r.length

@@ -187,7 +187,7 @@ func (p *Proxy) find(r *http.Request) *Attempt {
 }
 
 // dialects are the protocols that agents may speak.
-var dialects = [...]dialect{chat{}}
+var dialects = [...]dialect{chat{}, responses{}, anthropic{}}
 
 // ServeHTTP answers one request of an agent.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -195,8 +195,8 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	var d dialect = chat{}
 	known := false
 	for _, c := range dialects {
-		if c.path() == path {
-			d, known = c, true
+		if strings.HasPrefix(path, c.path()) {
+			d, known = c, c.path() == path
 		}
 	}
 	a := p.find(r)
@@ -213,6 +213,10 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case !known:
 		a.opt.Recorder.Event("refused", map[string]any{"status": http.StatusNotFound, "path": clip(r.URL.Path)})
 		answerError(w, d, http.StatusNotFound, "the gateway serves no "+clip(r.Method+" "+r.URL.Path))
+		return
+	case a.opt.Model.API != "" && a.opt.Model.API != d.name():
+		a.opt.Recorder.Event("refused", map[string]any{"status": http.StatusNotFound, "path": clip(r.URL.Path)})
+		answerError(w, d, http.StatusNotFound, fmt.Sprintf("the model of this attempt speaks %s, not %s", a.opt.Model.API, d.name()))
 		return
 	case r.Method != http.MethodPost:
 		answerError(w, d, http.StatusMethodNotAllowed, "use POST")

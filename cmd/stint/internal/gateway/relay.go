@@ -26,8 +26,8 @@ func (a *Attempt) relay(ctx context.Context, w http.ResponseWriter, rep *reply, 
 			end = err
 			break
 		}
-		if status, found := parts.failed(e); found && e.data != nil {
-			failed = failure(status, rep.resp.Header, e.data, a.opt.Now())
+		if status, body, found := parts.failed(e); found && e.data != nil {
+			failed = failure(status, rep.resp.Header, body, a.opt.Now())
 			held = e.raw
 			break
 		}
@@ -51,6 +51,11 @@ func (a *Attempt) relay(ctx context.Context, w http.ResponseWriter, rep *reply, 
 	info.received = rep.stream.read
 	body := parts.whole()
 	read := info.dialect.read(body)
+	if !json.Valid(body) { // pieces of it are no JSON; the text of it can be kept
+		if body, _ = json.Marshal(string(body)); body == nil {
+			body = []byte("null")
+		}
+	}
 	cut := a.cutBy(ctx, parts, failed, end, info)
 	if cut == nil {
 		info.usage = read.usage

@@ -67,6 +67,14 @@ type call struct {
 	tries          int
 	sent, received int
 	usage          logs.Usage
+	noted          chan struct{} // closed when the request is recorded; nil = it is
+}
+
+// wait keeps the lines of the record in order: the request before what comes of it.
+func (c *call) wait() {
+	if c.noted != nil {
+		<-c.noted
+	}
 }
 
 // admit asks the budgets whether another request may be made, and counts it. The error is a *BudgetError.

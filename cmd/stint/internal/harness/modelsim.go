@@ -28,6 +28,7 @@ type SimAnswer struct {
 	Completion   int // 0 = bytes of the answer / 4
 
 	Status  int               // HTTP status; 0 = 200
+	Code    string            // of an error, whose text is then Content; each protocol has its own words for it
 	Header  map[string]string // Retry-After, for example
 	Body    string            // sent as it is, instead of an answer
 	Delay   time.Duration     // before the first byte; ends early when the client leaves
@@ -52,9 +53,9 @@ func SimWrite(path, content string) SimAnswer {
 	return SimAnswer{Calls: []SimCall{{Name: toolWrite, Arguments: simArguments(map[string]string{"path": path, "content": content})}}}
 }
 
-// SimError is a failing answer with an error object in the form of OpenAI.
+// SimError is a failing answer with an error object; code is OpenAI's.
 func SimError(status int, code, message string) SimAnswer {
-	return SimAnswer{Status: status, Body: simArguments(map[string]any{"error": map[string]any{"message": message, "type": code, "code": code}})}
+	return SimAnswer{Status: status, Code: code, Content: message}
 }
 
 func simArguments(v any) string {
@@ -65,8 +66,8 @@ func simArguments(v any) string {
 	return string(b)
 }
 
-// ModelSim is a scripted model server, for tests and demos: POST …/chat/completions, whole and streamed, and
-// GET …/models. Script or Answer says what it answers.
+// ModelSim is a scripted model server, for tests and demos: POST …/chat/completions, …/responses and …/messages,
+// whole and streamed, and GET …/models. Script, for chat completions only, or Answer says what it answers.
 type ModelSim struct {
 	// Script gets the number of the request, from 0, and the request. It is called for one request at a
 	// time. The requests are kept.
@@ -82,7 +83,7 @@ type ModelSim struct {
 
 // SimRequest is a request to ModelSim, whatever the protocol.
 type SimRequest struct {
-	Protocol string // chat
+	Protocol string // chat, responses, anthropic
 	Model    string
 	Stream   bool
 	Messages []SimMessage
@@ -111,6 +112,7 @@ type simWire interface {
 	read(body []byte) (SimRequest, error)
 	whole(a SimAnswer, id string, r SimRequest) any
 	stream(a SimAnswer, id string, r SimRequest) []simEvent
+	fail(status int, code, message string) (int, any) // an error, with the status that it has here
 }
 
 // simEvent is one event of a stream; data that is no string is encoded.
@@ -120,7 +122,7 @@ type simEvent struct {
 }
 
 // simWires are the protocols by the end of their path.
-var simWires = map[string]simWire{"/chat/completions": simChat{}}
+var simWires = map[string]simWire{"/chat/completions": simChat{}, "/responses": simResponses{}, "/messages": simAnthropic{}}
 
 // Requests are the requests to Script so far, in order of arrival.
 func (m *ModelSim) Requests() []openai.ChatCompletionRequest {
@@ -210,6 +212,11 @@ func (a SimAnswer) send(ctx context.Context, w http.ResponseWriter, wire simWire
 		w.Header().Set(k, v)
 	}
 	id := fmt.Sprintf("sim-%d", n)
+	if a.Code != "" {
+		var body any
+		a.Status, body = wire.fail(a.Status, a.Code, a.Content)
+		a.Body = simArguments(body)
+	}
 	failing := a.Body != "" || a.Status >= 400
 	if req.Stream && !failing {
 		a.sendStream(w, wire.stream(a, id, req))

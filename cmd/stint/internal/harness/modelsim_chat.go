@@ -74,6 +74,10 @@ func simText(raw json.RawMessage) string {
 	return strings.Join(texts, "\n")
 }
 
+func (simChat) fail(status int, code, message string) (int, any) {
+	return status, map[string]any{"error": map[string]any{"message": message, "type": code, "code": code}}
+}
+
 func (a SimAnswer) finish() string {
 	switch {
 	case a.Finish != "":

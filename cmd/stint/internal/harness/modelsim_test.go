@@ -278,7 +278,7 @@ func TestModelSimStreams(t *testing.T) {
 		if (err != nil) != (a.CutAt > 0) || resp.StatusCode != max(a.Status, 200) {
 			t.Errorf("answer %d: %d %v", i, resp.StatusCode, err)
 		}
-		if a.Body != "" || a.CutAt > 0 {
+		if a.Body != "" || a.Code != "" || a.CutAt > 0 {
 			if a.CutAt > 0 && len(b) != a.CutAt {
 				t.Errorf("cut after %d bytes", len(b))
 			}
