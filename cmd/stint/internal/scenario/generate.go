@@ -139,7 +139,7 @@ func drawOperation(opt Options, s *Schema, turn int) (Operation, *Schema, error)
 		return Operation{}, nil, fmt.Errorf("turn %d: unknown domain %q", turn, s.Domain)
 	}
 	for _, label := range labelOrder(opt, turn) {
-		for _, kind := range operationOrder(opt.Seed, turn, label) {
+		for _, kind := range operationOrder(opt.Seed, s, turn, label) {
 			x.kind, x.found = &kind, nil
 			kind.enumerate(x)
 			r := stream(opt.Seed, turnLabel(turn, "instance/"+kind.name))
@@ -159,14 +159,15 @@ func drawOperation(opt Options, s *Schema, turn int) (Operation, *Schema, error)
 	return Operation{}, nil, fmt.Errorf("turn %d: no operation is possible", turn)
 }
 
-// operationOrder returns the operations of a label in a weighted random order.
-func operationOrder(seed uint64, turn int, label string) []kindOfOperation {
+// operationOrder returns the operations of a label in a weighted random order, which leans to what brings the schema to
+// the size that it should have.
+func operationOrder(seed uint64, s *Schema, turn int, label string) []kindOfOperation {
 	var kinds []kindOfOperation
 	arrivals := make(map[string]float64)
 	for _, k := range operations() {
 		if k.label == label {
 			kinds = append(kinds, k)
-			arrivals[k.name] = arrival(stream(seed, turnLabel(turn, "operation/"+k.name)), k.weight)
+			arrivals[k.name] = arrival(stream(seed, turnLabel(turn, "operation/"+k.name)), k.weight*lean(s, turn, k.name))
 		}
 	}
 	slices.SortFunc(kinds, func(a, b kindOfOperation) int { return compare(arrivals[a.name], arrivals[b.name]) })

@@ -7,7 +7,7 @@ import (
 
 // drawRef draws a reference to target: mostly optional, with one of the three policies.
 func drawRef(r *rand.Rand, target *Entity, uid string) Field {
-	f := Field{UID: uid, Name: target.Name + "_id", Type: Ref, Target: target.UID, Required: chance(r, 0.3)}
+	f := Field{UID: uid, Name: target.Name + "_id", Type: Ref, Target: target.UID, Required: chance(r, 0.2)}
 	f.Nullable = !f.Required || chance(r, 0.25)
 	policies := []OnDelete{Cascade, Restrict}
 	if f.Nullable {
