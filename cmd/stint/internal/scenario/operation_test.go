@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"maps"
 	"math/rand/v2"
 	"strings"
 	"testing"
@@ -48,6 +49,111 @@ func TestEnumerateIsValid(t *testing.T) {
 			t.Errorf("seed %d: the same source gave other operations:\n%s", c.seed, d)
 		}
 	}
+}
+
+// TestOperationsKeepSchemasWellFormed applies an instance of every operation that 200 schemas of all sizes allow, and now
+// and then one more on what comes of it. Apply itself validates; here the input must stay as it was, the clauses must be told, and
+// every operation must come up.
+func TestOperationsKeepSchemasWellFormed(t *testing.T) {
+	came := make(map[string]int)
+	for seed := uint64(0); seed < 200; seed++ {
+		changes := int(seed % 25)
+		sc := generate(t, Options{Seed: 7000 + seed, Changes: changes, Schedule: []string{ScheduleStratified, ScheduleIID}[seed%2]})
+		s := sc.Steps[changes].Schema
+		r := rand.New(rand.NewPCG(seed, 9))
+		for depth := range 1 + int(seed%5)/4 {
+			pristine := marshal(s)
+			next := applyEach(t, s, changes+1+depth, r, came)
+			if marshal(s) != pristine {
+				t.Fatalf("seed %d: operations changed their input", seed)
+			}
+			if s = next; s == nil {
+				break
+			}
+		}
+	}
+	for _, k := range operations() {
+		if came[k.name] == 0 {
+			t.Errorf("%s is never possible", k.name)
+		}
+	}
+	t.Logf("%v", came)
+}
+
+// applyEach applies one instance of every operation and returns one of the schemas that come of it.
+func applyEach(t *testing.T, s *Schema, turn int, r *rand.Rand, came map[string]int) *Schema {
+	t.Helper()
+	ops := Enumerate(s, r)
+	r.Shuffle(len(ops), func(i, j int) { ops[i], ops[j] = ops[j], ops[i] })
+	tried := make(map[string]int)
+	var result *Schema
+	for _, op := range ops {
+		if tried[op.Name]++; tried[op.Name] > 1 {
+			continue
+		}
+		came[op.Name]++
+		next, err := Apply(s, op, turn)
+		if err != nil {
+			t.Errorf("%s (%s): %v", op.ID, op.Title, err)
+			continue
+		}
+		if text := wording(r, s, next, op); strings.ContainsAny(text, "{}") || strings.Contains(text, "``") {
+			t.Errorf("%s: open place in %q", op.ID, text)
+		}
+		if result == nil || r.IntN(10) == 0 {
+			result = next
+		}
+		if r.IntN(8) > 0 {
+			continue
+		}
+		spec := next.spec()
+		for i := range next.Clauses {
+			if c := &next.Clauses[i]; strings.Count(spec, "- "+c.ID+": "+c.Text+"\n") != 1 {
+				t.Errorf("%s: clause %s (%s) is not in the specification once", op.ID, c.ID, c.Title)
+			}
+		}
+	}
+	return result
+}
+
+// FuzzReplay gives one parameter of a valid operation another value: the result is an error or a well-formed scenario.
+func FuzzReplay(f *testing.F) {
+	sc, err := Generate(Options{Seed: 11, Changes: 20})
+	if err != nil {
+		f.Fatal(err)
+	}
+	s := sc.Steps[20].Schema
+	ops := Enumerate(s, rand.New(rand.NewPCG(1, 1)))
+	seen := make(map[string]bool)
+	for i, op := range ops {
+		if seen[op.Name] {
+			continue
+		}
+		seen[op.Name] = true
+		for key, value := range op.Params {
+			f.Add(i, key, value)
+			f.Add(i, key, "")
+			f.Add(i, key, "e1.f1")
+			f.Add(i, key, `{"uid":"e1.p1"}`)
+		}
+	}
+	f.Fuzz(func(t *testing.T, at int, key, value string) {
+		if at < 0 || at >= len(ops) {
+			return
+		}
+		op := ops[at]
+		op.Params = maps.Clone(op.Params)
+		op.Params[key] = value
+		op.ID, op.Title = operationID(op.Name, op.Params), ""
+		next, err := sound(s, &op, 21)
+		if err != nil {
+			return
+		}
+		if err := next.Validate(); err != nil {
+			t.Errorf("%s %v gives a schema that is not well-formed: %v", op.Name, op.Params, err)
+		}
+		nextStep(Options{Seed: 1, Delivery: DeliveryDelta}, s, next, op, 21)
+	})
 }
 
 // TestClauseIdentity follows one field through operations: names change texts only, limits change the clause.
