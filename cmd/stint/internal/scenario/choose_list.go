@@ -88,7 +88,7 @@ type deck struct {
 
 func newDeck(x *enumeration, seed uint64, turn int, label string) *deck {
 	d := &deck{}
-	for _, kind := range operationOrder(seed, turn, label) {
+	for _, kind := range operationOrder(seed, x.s, turn, label) {
 		x.kind, x.found = &kind, nil
 		kind.enumerate(x)
 		r := stream(seed, turnLabel(turn, "instance/"+kind.name))
