@@ -202,7 +202,7 @@ func TestStratifiedQuota(t *testing.T) {
 func TestLongScenario(t *testing.T) {
 	sc := generate(t, Options{Seed: 11, Changes: 100})
 	last := sc.Steps[100].Schema
-	if len(last.Entities) < 5 || len(last.Clauses) < 250 {
+	if len(last.Entities) < 5 || len(last.Clauses) < 200 {
 		t.Errorf("after 100 changes: %d entities, %d clauses", len(last.Entities), len(last.Clauses))
 	}
 }
