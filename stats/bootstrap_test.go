@@ -91,9 +91,8 @@ func TestBootstrapResampledGolden(t *testing.T) {
 			if kind == BCa {
 				lo, hi = want.BLo, want.BHi
 			}
-			// The golden ranges span a few seeds only; two steps cover the rest.
-			within(kind.String()+" lo", r.Interval.Lo, lo, 2*step)
-			within(kind.String()+" hi", r.Interval.Hi, hi, 2*step)
+			within(kind.String()+" lo", r.Interval.Lo, lo, step)
+			within(kind.String()+" hi", r.Interval.Hi, hi, step)
 			within("se", r.SE, want.SE, 0)
 		}
 	}

@@ -27,7 +27,7 @@ func TestDistributionsGolden(t *testing.T) {
 				near(t, what, studentTail(-r["t"], r["df"]), r["cdf"], 1e-12)
 				near(t, what, studentTail(r["t"], r["df"]), r["sf"], 1e-12)
 			case "r_qt":
-				near(t, what, studentQuantile(r["p"], r["df"]), r["q"], 1e-10)
+				near(t, what, studentQuantile(r["p"], r["df"]), r["q"], 1e-12)
 			case "r_pchisq":
 				near(t, what, chiSquareTail(r["x"], r["df"]), r["sf"], 1e-12)
 			case "r_pf":

@@ -124,7 +124,7 @@ func checkPrenticeNormal(t *testing.T, id string, ta, tb []float64, ea, eb []boo
 		if err != nil {
 			t.Fatal(err)
 		}
-		near(t, id+" normal "+alt.String(), n.P, math.Max(*p, n.MinP), 1e-9)
+		near(t, id+" normal "+alt.String(), n.P, math.Max(*p, n.MinP), 1e-12)
 	}
 }
 

@@ -60,6 +60,45 @@ func Wilson(k, n int, level float64) Interval {
 	return i
 }
 
+// WilsonCorrected is Wilson's interval with continuity correction (Newcombe
+// 1998, method 4). Level 0 means 0.95.
+func WilsonCorrected(k, n int, level float64) Interval {
+	const method = "Wilson with continuity correction"
+	level, bad, ok := checkShare(k, n, level, method)
+	if !ok {
+		return bad
+	}
+	z := normalQuantile(0.5 + level/2)
+	x, nf := float64(k), float64(n)
+	p, q := x/nf, (nf-x)/nf
+	end := func(sign, p, q float64) float64 {
+		return (2*nf*p + z*z + sign*(1+z*math.Sqrt(z*z+sign*2-1/nf+4*p*(nf*q-sign)))) / (2 * (nf + z*z))
+	}
+	i := Interval{Lo: 0, Hi: 1, Level: level, Method: method, Defined: true}
+	if k > 0 {
+		i.Lo = math.Max(0, end(-1, p, q))
+	}
+	if k < n {
+		i.Hi = math.Min(1, end(1, p, q))
+	}
+	return i
+}
+
+// AgrestiCoull is the normal interval around (k + z^2/2) / (n + z^2) (Agresti &
+// Coull 1998), cut to 0..1. Level 0 means 0.95.
+func AgrestiCoull(k, n int, level float64) Interval {
+	const method = "Agresti-Coull"
+	level, bad, ok := checkShare(k, n, level, method)
+	if !ok {
+		return bad
+	}
+	z := normalQuantile(0.5 + level/2)
+	nf := float64(n) + z*z
+	p := (float64(k) + z*z/2) / nf
+	half := z * math.Sqrt(p*(1-p)/nf)
+	return Interval{Lo: math.Max(0, p-half), Hi: math.Min(1, p+half), Level: level, Method: method, Defined: true}
+}
+
 // ClopperPearson is the exact binomial interval for k successes in n trials.
 // Level 0 means 0.95. It is undefined for n < 1, k outside 0..n or a bad level.
 func ClopperPearson(k, n int, level float64) Interval {
