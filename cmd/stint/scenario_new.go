@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -29,6 +30,13 @@ type scenarioNew struct {
 	schedule string
 	sampler  string
 	delivery string
+
+	// With the sampler llm: the model that chooses.
+	baseURL, model, keyEnv string
+	temperature            float64
+	heat                   bool // temperature was given
+	maxOutput              int
+	providerWait           time.Duration
 }
 
 func newScenarioNewCmd(e *env) *cobra.Command {
@@ -40,10 +48,16 @@ func newScenarioNewCmd(e *env) *cobra.Command {
 operations and content hash. Suites are made again from it, byte for byte. A scenario that
 is not accepted is replaced by the next seed of its stream, and new says so. The same
 command goes on where it was interrupted, and makes a set larger with a higher --count.
-Nobody wrote the scenarios: their licence is CC0 1.0.`,
+Nobody wrote the scenarios: their licence is CC0 1.0.
+
+With --sampler llm a model chooses each change among at most 24 valid ones, and may name
+what is added. An answer that is no valid choice is asked for again, with the reason, up
+to three times; then the rules decide. What was asked and answered is kept in
+DIR/transcripts. The result is frozen: a scenario never needs its model again.`,
 		Example: "  " + e.Self + " scenario new --seed 1 --changes 5 --count 2 -o scenarios/small",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			f.heat = cmd.Flags().Changed("temperature")
 			return f.run(cmd.Context(), e)
 		},
 	}
@@ -53,8 +67,14 @@ Nobody wrote the scenarios: their licence is CC0 1.0.`,
 	fl.IntVar(&f.changes, "changes", 100, "change requests of every scenario, after the build")
 	fl.IntVar(&f.count, "count", 20, "number of scenarios")
 	fl.StringVar(&f.schedule, "schedule", scenario.ScheduleStratified, "stratified: kinds of change are spread evenly over the turns; iid: independent draws")
-	fl.StringVar(&f.sampler, "sampler", suite.SamplerRules, "who chooses the changes: rules")
+	fl.StringVar(&f.sampler, "sampler", suite.SamplerRules, "who chooses the changes: rules, or llm for a model")
 	fl.StringVar(&f.delivery, "delivery", scenario.DeliveryDeltaFile, "what a study gives its agents if it says nothing else: delta, delta+file, full")
+	fl.StringVar(&f.baseURL, "base-url", "", "with --sampler llm: base `URL` of an OpenAI-compatible endpoint")
+	fl.StringVar(&f.model, "model", "", "with --sampler llm: id of the model")
+	fl.StringVar(&f.keyEnv, "key-env", "", "with --sampler llm: environment variable that holds the API key")
+	fl.Float64Var(&f.temperature, "temperature", 0, "with --sampler llm: sampling temperature (default the provider's)")
+	fl.IntVar(&f.maxOutput, "max-output", 1024, "with --sampler llm: tokens of one answer")
+	fl.DurationVar(&f.providerWait, "provider-wait", 2*time.Minute, "with --sampler llm: how long one request may wait for the provider")
 	return cmd
 }
 
@@ -73,10 +93,30 @@ func (f *scenarioNew) check() error {
 	case f.seed >= 1<<53:
 		return inputErrorf("choose a smaller number", "--seed %d is above 2^53, which not every reader of JSON keeps exactly", f.seed)
 	}
+	if err := f.checkModel(); err != nil {
+		return err
+	}
 	return errors.Join(
 		one("schedule", f.schedule, scenario.ScheduleStratified, scenario.ScheduleIID),
-		one("sampler", f.sampler, suite.SamplerRules),
+		one("sampler", f.sampler, suite.SamplerRules, suite.SamplerLLM),
 		one("delivery", f.delivery, scenario.DeliveryDelta, scenario.DeliveryDeltaFile, scenario.DeliveryFull))
+}
+
+// checkModel wants the flags of a choosing model to be there exactly when it chooses.
+func (f *scenarioNew) checkModel() error {
+	given := f.baseURL != "" || f.model != "" || f.keyEnv != "" || f.heat
+	switch {
+	case f.sampler != suite.SamplerLLM && given:
+		return inputErrorf("add --sampler llm, or leave them out", "--base-url, --model, --key-env and --temperature are about the sampler llm")
+	case f.sampler != suite.SamplerLLM:
+	case f.baseURL == "" || f.model == "":
+		return inputErrorf(`for example --base-url http://127.0.0.1:8000/v1 --model NAME`, "--sampler llm needs --base-url and --model")
+	case f.heat && (f.temperature < 0 || f.temperature > 5):
+		return inputErrorf("leave it out for the provider's", "--temperature %g is no temperature", f.temperature)
+	case f.maxOutput < 1:
+		return inputErrorf("for example --max-output 1024", "--max-output %d: an answer needs tokens", f.maxOutput)
+	}
+	return nil
 }
 
 // again is the command that goes on.
@@ -88,6 +128,15 @@ func (f *scenarioNew) again() string {
 	if f.delivery != scenario.DeliveryDeltaFile {
 		s += " --delivery " + f.delivery
 	}
+	if f.sampler == suite.SamplerLLM {
+		s += fmt.Sprintf(" --sampler llm --base-url %s --model %s --max-output %d", shellQuote(f.baseURL), shellQuote(f.model), f.maxOutput)
+		if f.keyEnv != "" {
+			s += " --key-env " + shellQuote(f.keyEnv)
+		}
+		if f.heat {
+			s += fmt.Sprintf(" --temperature %g", f.temperature)
+		}
+	}
 	return s
 }
 
@@ -95,10 +144,17 @@ func (f *scenarioNew) run(ctx context.Context, e *env) error {
 	if err := f.check(); err != nil {
 		return err
 	}
+	w := &maker{scenarioNew: f, e: e, contents: map[string]string{}}
+	if f.sampler == suite.SamplerLLM {
+		m, err := f.choosing(e)
+		if err != nil {
+			return err
+		}
+		w.choosing = m
+	}
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the set: %w", err)
 	}
-	w := &maker{scenarioNew: f, e: e, contents: map[string]string{}}
 	if !e.Quiet {
 		w.meter = newMeter(e, f.count*(f.changes+1), "turns")
 		defer w.meter.finish()
@@ -123,6 +179,7 @@ type maker struct {
 	e        *env
 	meter    *meter
 	contents map[string]string // content hash → name
+	choosing *suite.ChoosingModel
 }
 
 // scenario writes scenario i, unless it is there.
@@ -173,7 +230,14 @@ func (w *maker) same(i int, path string, f *suite.File) error {
 
 // try draws one scenario and proves it; reason says why it is not accepted.
 func (w *maker) try(ctx context.Context, name string, seed uint64) (f *suite.File, reason string, err error) {
-	sc, err := scenario.Generate(scenario.Options{Seed: seed, Changes: w.changes, Name: name, Delivery: suite.CanonicalDelivery, Schedule: w.schedule})
+	opt := scenario.Options{Seed: seed, Changes: w.changes, Name: name, Delivery: suite.CanonicalDelivery, Schedule: w.schedule}
+	var sc *scenario.Scenario
+	var chosen *suite.Chosen
+	if w.choosing != nil {
+		sc, chosen, err = suite.Choose(ctx, w.dir, opt, *w.choosing)
+	} else {
+		sc, err = scenario.Generate(opt)
+	}
 	if err != nil {
 		return nil, "", err
 	}
@@ -193,7 +257,11 @@ func (w *maker) try(ctx context.Context, name string, seed uint64) (f *suite.Fil
 		return nil, clean(first), nil
 	}
 	f = suite.NewFile(m, w.schedule, w.sampler)
-	f.Delivery = w.delivery
+	f.Delivery, f.Chosen = w.delivery, chosen
+	if chosen != nil && !w.e.Quiet {
+		w.e.say("%s: %d of %d turns chosen by %s, %d left to the rules; %d of %d answers rejected", name, w.changes-chosen.Rules, w.changes, clean(chosen.Model),
+			chosen.Rules, chosen.Rejected, chosen.Asked)
+	}
 	return f, "", nil
 }
 

@@ -101,7 +101,7 @@ func (t *turnChoice) decide(ctx context.Context, past []Asked) (Operation, *Sche
 	}
 	prompt := t.prompt()
 	messages := []openai.ChatCompletionMessage{
-		{Role: openai.ChatMessageRoleSystem, Content: chooserTask},
+		{Role: openai.ChatMessageRoleSystem, Content: ChooserTask},
 		{Role: openai.ChatMessageRoleUser, Content: prompt},
 	}
 	for try := 0; ; try++ {
