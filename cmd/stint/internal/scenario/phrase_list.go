@@ -91,11 +91,11 @@ func (s *Schema) listPhrase(kind Kind, subject string) (title, text string) {
 func (f *Field) orderPhrase() string {
 	switch f.Type {
 	case String:
-		return " (compared by code point: `B` comes before `a`)"
+		return " (compared by code point: `B` is less than `a`)"
 	case Enum:
-		return " (by spelling)"
+		return " (compared by spelling)"
 	case Boolean:
-		return " (false comes before true)"
+		return " (false is less than true)"
 	}
 	return ""
 }
