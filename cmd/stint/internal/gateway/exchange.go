@@ -94,7 +94,7 @@ func (u *upstream) exchange(req *http.Request, body []byte, info *call) (*reply,
 		// The provider had failed before; the end of the attempt only cut the waiting.
 		failed.Err = context.Cause(ctx)
 	}
-	u.lost(began, failed)
+	u.lost(began, failed, ctx.Err() != nil)
 	return nil, failed
 }
 
@@ -106,15 +106,18 @@ func (u *upstream) patience() time.Duration {
 	return u.opt.ProviderWait - u.waited
 }
 
-// lost counts the waiting of a request that got no answer. Where waiting helps and the rest of it was too
-// short for what the provider asked, all of it is used up.
-func (u *upstream) lost(began time.Time, e *ProviderError) {
-	if !u.opt.Retry || !e.retryable() || e.Err != nil && errors.Is(e.Err, context.Canceled) {
+// lost counts the waiting of a request that got no answer: all that was left, unless the agent gave up earlier.
+func (u *upstream) lost(began time.Time, e *ProviderError, gone bool) {
+	if !u.opt.Retry || !e.retryable() {
 		return
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.waited = u.opt.ProviderWait
+	if gone {
+		u.waited += time.Since(began)
+	} else {
+		u.waited = u.opt.ProviderWait
+	}
 }
 
 // once makes one try.

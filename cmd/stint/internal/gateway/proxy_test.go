@@ -409,6 +409,16 @@ func TestProxyPatience(t *testing.T) {
 	if s := a.State(); s.Requests != 2 || s.Last == nil {
 		t.Errorf("state %+v", s)
 	}
+	// An agent that gives up earlier than the gateway has used a part of it.
+	a = open(t, p, Options{Model: Model{URL: url}, Retry: true, ProviderWait: time.Minute})
+	a.lost(time.Now().Add(-40*time.Second), &ProviderError{Class: ClassRateLimit}, true)
+	if left := a.patience(); left > 20*time.Second || left < 15*time.Second {
+		t.Errorf("%v left", left)
+	}
+	a.lost(time.Now(), &ProviderError{Class: ClassAuth}, false)
+	if left := a.patience(); left < 15*time.Second {
+		t.Errorf("%v left after an error that no waiting helps", left)
+	}
 }
 
 func TestProxyBudgets(t *testing.T) {

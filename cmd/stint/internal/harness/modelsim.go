@@ -270,16 +270,23 @@ func (a *SimAnswer) count(r SimRequest) {
 		a.Model = r.Model
 	}
 	if a.PromptTokens == 0 {
-		for _, m := range r.Messages {
-			a.PromptTokens += overheadPerItem + (len(m.Text)+bytesPerToken-1)/bytesPerToken
-			for _, c := range m.Calls {
-				a.PromptTokens += overheadPerItem + (len(c.Name)+len(c.Arguments))/bytesPerToken
-			}
-		}
+		a.PromptTokens = simTokens(r.Messages)
 	}
 	if a.Completion == 0 {
 		a.Completion = (len(a.Content)+len(a.Reasoning))/bytesPerToken + 8*len(a.Calls) + 1
 	}
+}
+
+// simTokens is an estimate of the tokens of a conversation.
+func simTokens(messages []SimMessage) int {
+	n := 0
+	for _, m := range messages {
+		n += overheadPerItem + (len(m.Text)+bytesPerToken-1)/bytesPerToken
+		for _, c := range m.Calls {
+			n += overheadPerItem + (len(c.Name)+len(c.Arguments))/bytesPerToken
+		}
+	}
+	return n
 }
 
 func simJSON(w http.ResponseWriter, status int, v any) {

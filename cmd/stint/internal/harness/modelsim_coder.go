@@ -73,8 +73,23 @@ type simPlace struct {
 // stepMark stands in every command, so that the conversation itself says how far it is.
 var stepMark = regexp.MustCompile(`# turn (\d+)\.(\d+), step (\d+) of `)
 
-// Answer is what the coder says next.
+// Answer is what the coder says next. Its tokens are counted as by a provider that keeps a conversation in its
+// cache up to the latest answer.
 func (c *Coder) Answer(r SimRequest) SimAnswer {
+	a := c.answer(r)
+	for i := len(r.Messages) - 1; i >= 0 && a.Cached == 0; i-- {
+		if r.Messages[i].Role == "assistant" {
+			a.Cached = simTokens(r.Messages[:i+1])
+		}
+	}
+	a.Completion = 1 + (len(a.Content)+len(a.Reasoning))/bytesPerToken
+	for _, call := range a.Calls {
+		a.Completion += overheadPerItem + len(call.Arguments)/bytesPerToken
+	}
+	return a
+}
+
+func (c *Coder) answer(r SimRequest) SimAnswer {
 	text := len(r.Tools) == 0
 	fenced := text && asksForFences(r)
 	place, known := c.place(r)
