@@ -124,9 +124,12 @@ func (s *source) checkSampler(name string, v *node) error {
 	case v.kind == kindScalar && v.text == "rules":
 		return nil
 	case v.kind == kindMapping && len(v.entries) == 1 && v.entries[0].key == "llm":
-		return s.errorAt(v.entries[0].place, "available here: sampler: rules", "sampler {llm: MODEL} is not available in this version of stint")
+		if m := v.entries[0]; m.value.kind != kindScalar || m.value.text == "" {
+			return s.errorAt(m.place, "for example sampler: {llm: glm-5}", "llm must be the name of a model of this file")
+		}
+		return nil
 	}
-	return s.errorAt(v.place, "write sampler: rules", "%q must be rules", name)
+	return s.errorAt(v.place, "write sampler: rules, or sampler: {llm: MODEL}", "%q must be rules or {llm: MODEL}", name)
 }
 
 // checkScalar checks a scalar against the form of its key.

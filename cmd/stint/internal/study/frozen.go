@@ -53,6 +53,7 @@ func (s *Study) mustStay() map[string]string {
 		"scenarios.changes":  fmt.Sprint(s.Scenarios.Changes),
 		"scenarios.sampler":  s.Scenarios.Sampler,
 		"scenarios.schedule": s.Scenarios.Schedule,
+		"scenarios.llm":      s.Scenarios.Model,
 		"sandbox.kind":       s.Sandbox.Kind,
 		"sandbox.image":      s.Sandbox.Image,
 		"sandbox.runtimes":   strings.Join(s.Sandbox.Runtimes, ", "),

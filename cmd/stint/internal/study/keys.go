@@ -115,7 +115,7 @@ func scenarioKeys() *section {
 	return &section{where: "scenarios", keys: []key{
 		{name: "count", doc: "number of scenarios; the pairing unit of every test", form: formCount, min: 1, max: 100000},
 		{name: "changes", doc: "change requests after the initial build (default 100)", form: formCount, max: 1000},
-		{name: "sampler", doc: "who chooses the changes: rules", form: formSampler},
+		{name: "sampler", doc: "who chooses the changes: rules (default), or {llm: MODEL} for a model of this file, with an OpenAI-compatible endpoint", form: formSampler},
 		{name: "schedule", doc: "stratified: kinds of change are spread evenly over the turns (default); iid: independent draws", form: formWord, choices: schedules},
 		{name: "delivery", doc: "what the agent gets: delta (the change), delta+file (and SPEC.md, default), full (the specification in the request)", form: formWord, choices: deliveries},
 		{name: "set", doc: "folder of a set that stint scenario new has made; count takes the first of them", form: formText},

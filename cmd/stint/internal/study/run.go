@@ -88,7 +88,7 @@ func (s *Study) Run(ctx context.Context, opt RunOptions) (*Summary, error) {
 	}
 	w := &work{study: s, opt: opt, dir: &logs.RunDir{Root: opt.Dir}}
 	if _, err := os.Stat(w.dir.StudyFile()); err != nil { // a new run: leave no directory behind for a missing key
-		if err := s.missingKey(opt.Getenv, selected); err != nil {
+		if err := errors.Join(s.missingKey(opt.Getenv, selected), s.samplerKey(opt.Getenv)); err != nil {
 			return nil, err
 		}
 	}
@@ -148,6 +148,12 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 		w.opt.OnPlan(plan)
 	}
 	began := w.opt.Now()
+	if len(w.lib.missing()) > 0 {
+		var err error
+		if w.lib.choosing, err = w.choosing(); err != nil {
+			return nil, err
+		}
+	}
 	if err := w.lib.record(ctx); err != nil {
 		return nil, err
 	}

@@ -29,19 +29,28 @@ type material struct {
 func scenarioName(i int) string { return suite.ScenarioName(i) }
 
 // draw makes scenario i, which is not recorded yet, and its file. It takes seconds for a hundred changes.
-func (s *Study) draw(ctx context.Context, i int) (*material, *suite.File, error) {
-	name := scenarioName(i)
-	sc, err := scenario.Generate(scenario.Options{
-		Seed: scenarioSeed(s.Seed, i), Changes: s.Scenarios.Changes, Name: name, Delivery: suite.CanonicalDelivery, Schedule: s.Scenarios.Schedule,
-	})
+func (l *library) draw(ctx context.Context, i int) (*material, *suite.File, error) {
+	s := l.study
+	opt := scenario.Options{
+		Seed: scenarioSeed(s.Seed, i), Changes: s.Scenarios.Changes, Name: scenarioName(i), Delivery: suite.CanonicalDelivery, Schedule: s.Scenarios.Schedule,
+	}
+	if l.choosing != nil {
+		made, f, err := l.choose(ctx, opt)
+		if err != nil {
+			return nil, nil, err
+		}
+		m, err := s.equipped(made, f)
+		return m, f, err
+	}
+	sc, err := scenario.Generate(opt)
 	if err != nil {
-		return nil, nil, fmt.Errorf("generating scenario %s: %w", name, err)
+		return nil, nil, err
 	}
 	made, err := suite.Make(ctx, sc, 1)
 	if err != nil {
 		return nil, nil, err
 	}
-	f := suite.NewFile(made, s.Scenarios.Schedule, s.Scenarios.Sampler)
+	f := suite.NewFile(made, s.Scenarios.Schedule, suite.SamplerRules)
 	m, err := s.equipped(made, f)
 	return m, f, err
 }
@@ -68,6 +77,8 @@ type library struct {
 	study *Study
 	dir   *logs.RunDir
 	files []*suite.File // by scenario; nil = not recorded yet
+
+	choosing *suite.ChoosingModel // that draws scenarios; nil = the rules do
 
 	mu    sync.Mutex
 	shelf map[int]*shelved
@@ -251,7 +262,7 @@ func (l *library) make(ctx context.Context, i int) (*material, error) {
 		}
 		return l.study.equipped(made, f)
 	}
-	m, f, err := l.study.draw(ctx, i)
+	m, f, err := l.draw(ctx, i)
 	if err != nil {
 		return nil, err
 	}

@@ -25,6 +25,27 @@ func (s *Study) readScenarios(root *node) error {
 		Schedule: textOr(n.get("schedule"), scenario.ScheduleStratified),
 		Delivery: textOr(n.get("delivery"), scenario.DeliveryDeltaFile),
 	}
+	if x := n.get("sampler"); x != nil && x.kind == kindMapping {
+		s.Scenarios.Sampler, s.Scenarios.Model = suite.SamplerLLM, x.entries[0].value.text
+	}
+	return nil
+}
+
+// checkSampler wants the model that chooses the scenarios to be one that can be asked.
+func (s *Study) checkSampler(root *node) error {
+	name := s.Scenarios.Model
+	if name == "" {
+		return nil
+	}
+	at := root.get("scenarios").get("sampler").entries[0].value.place
+	switch m := s.Model(name); {
+	case m == nil:
+		return s.src.errorAt(at, s.modelAdvice(name), "the model %q that shall choose the scenarios is not in models", name)
+	case m.Simulate != "":
+		return s.src.errorAt(at, "name a model with a url, or write sampler: rules", "a simulated model cannot choose scenarios")
+	case m.API != "chat":
+		return s.src.errorAt(at, "name a model with api: chat", "the model that chooses scenarios must speak the protocol chat, not %s", m.API)
+	}
 	return nil
 }
 

@@ -48,7 +48,8 @@ type Study struct {
 type Scenarios struct {
 	Count    int
 	Changes  int    // after the build; turns_max = Changes + 1
-	Sampler  string // rules
+	Sampler  string // rules or llm
+	Model    string // with the sampler llm: the model of this file that chooses
 	Schedule string // stratified or iid
 	Delivery string // delta, delta+file or full; a configuration may choose its own
 	Set      string // folder of the prepared set, as written; "" = the scenarios are drawn
@@ -211,7 +212,7 @@ func parse(name string, b []byte, prices priceSource) (*Study, error) {
 		return nil, err
 	}
 	s := &Study{Path: name, Source: b, src: src, frozen: prices == priceFromRunDir}
-	steps := []func(*node) error{s.readHead, s.readScenarios, s.readModels, s.readRunning, s.readConfigs, s.readAnalysis, s.readJudge}
+	steps := []func(*node) error{s.readHead, s.readScenarios, s.readModels, s.checkSampler, s.readRunning, s.readConfigs, s.readAnalysis, s.readJudge}
 	for _, step := range steps {
 		if err := step(root); err != nil {
 			return nil, err
