@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -42,6 +43,10 @@ const (
 	TotalWrong       = "total_wrong"         // one too many
 	DeleteSoft       = "delete_soft"         // a deleted row can still be read by id
 	AnalyticsWrong   = "analytics_wrong"     // kind, where, measure=UID, entity=UID, empty, cents, nulls, order, ties, cut, n, zeros, no_zeros, window, from, to
+	ComputedWrong    = "computed_wrong"      // kind=KIND, swap, null (counts as nothing), stored (at creation), accept (from requests), all, joined
+	StateWrong       = "state_wrong"         // a state: initial=STATE, post, patch (taken from requests), put (begins again); a transition: stays, to=STATE, body (is applied)
+	EffectIgnored    = "effect_ignored"      // by place among the effects: 0, 1
+	EffectWrong      = "effect_wrong"        // way=N, null=N (stays null), all=N (every row), amount=N (one more)
 	Stale            = "stale"               // parameters of the turn before: KIND:PARAMS, or name:OLD
 	extraKeyName     = "row_version"         // a reserved name, so no field has it
 	formatFlat       = "flat"                // the error object without its envelope
@@ -57,7 +62,8 @@ func KnownFault(kind string) bool {
 	case Permissive, Strict, OffByOne, DefaultIgnored, UniqueIgnored, UniqueSelf, PutMerges, PatchResets, OnDeleteIgnored, OnDeleteCascade,
 		OnDeleteRestrict, FieldMissing, EndpointMissing, OldName, WrongStatus, WrongCode, ExtraKey, NotAtomic, ListReversed, TotalWrong,
 		DeleteSoft, AnalyticsWrong, Stale, LaxUpdate, PatternMisread, ImmutableIgnored, ImmutableStrict, ImmutableReset, GroupIgnored,
-		GroupNarrow, GroupNulls, OrderIgnored, OrderStrict, DefaultForNull, ZeroForMissing, CentsLost, FilterWrong, SortWrong, PageWrong, NestedWrong:
+		GroupNarrow, GroupNulls, OrderIgnored, OrderStrict, DefaultForNull, ZeroForMissing, CentsLost, FilterWrong, SortWrong, PageWrong, NestedWrong,
+		ComputedWrong, StateWrong, EffectIgnored, EffectWrong:
 		return true
 	}
 	return false
@@ -75,6 +81,7 @@ type builder struct {
 	filters  map[string]*listFilter
 	sorts    map[string]*listOrder
 	lists    map[string]*nestedList // by uid of the reference
+	commands map[string]*command    // by uid
 }
 
 func (b *builder) build() {
@@ -91,6 +98,7 @@ func (b *builder) build() {
 		}
 		b.buildPairs(def, e)
 		b.entities[def.UID] = e
+		e.changing = slices.ContainsFunc(def.Fields, func(f scenario.Field) bool { return f.Computed != nil && f.Computed.Kind == scenario.ComputedCount })
 		b.interp.entities = append(b.interp.entities, e)
 		b.interp.byPath[def.Plural] = e
 	}
@@ -103,6 +111,7 @@ func (b *builder) build() {
 		}
 	}
 	b.buildLists()
+	b.life()
 	b.stats = make(map[string]*statistic)
 	for n := range s.Analytics {
 		a := &s.Analytics[n]
@@ -128,6 +137,10 @@ func (b *builder) plant(x Fault) {
 	}
 	if f := b.fields[x.Subject]; f != nil {
 		f.plant(x)
+		b.staleFormula(f, x)
+	}
+	if c := b.commands[x.Subject]; c != nil {
+		b.plantCommand(c, x)
 	}
 	if st := b.stats[x.Subject]; st != nil {
 		b.plantStatistic(st, x)
@@ -235,6 +248,8 @@ func (f *field) plant(x Fault) {
 		f.codes = with(f.codes, x.Param, wrongCodeWord)
 	case Stale:
 		f.goBack(x.Param)
+	case ComputedWrong, StateWrong:
+		f.plantManaged(x)
 	default:
 		f.plantRule(x)
 	}
@@ -334,7 +349,17 @@ func (b *builder) plantOldName(t *scenario.Tombstone, how string) {
 		return
 	}
 	e := b.entities[t.Entity]
-	if e == nil {
+	switch {
+	case t.Kind == scenario.GoneEntity && e != nil:
+		b.interp.byPath[t.Name] = e
+		return
+	case t.Kind == scenario.GoneEntity:
+		b.interp.relics = with(b.interp.relics, t.Name, true)
+		return
+	case e == nil:
+		return
+	case t.Kind == scenario.GoneAction || t.Kind == scenario.GoneNested:
+		e.relics = with(e.relics, t.Name, true)
 		return
 	}
 	f := b.fields[t.Field]

@@ -31,20 +31,26 @@ type Interp struct {
 	entities []*entity // in schema order
 	byPath   map[string]*entity
 	stats    map[string]*statistic
+	relics   map[string]bool // former collections that still answer
+	items    string
+	total    string
 	format   string // how error bodies go wrong; "" = not at all
 }
 
 // entity is one collection: its rules with the faults applied, and its rows.
 type entity struct {
-	name    string
-	fields  []*field
-	inbound []*field // references to this entity
-	known   map[string]bool
-	ghosts  []*ghost
-	groups  []*group
-	orders  []*order
-	items   string
-	total   string
+	name     string
+	fields   []*field
+	inbound  []*field // references to this entity
+	known    map[string]bool
+	ghosts   []*ghost
+	groups   []*group
+	orders   []*order
+	commands map[string]*command
+	relics   map[string]bool // former commands and lists below a row that still answer
+	changing bool            // answers depend on other rows
+	items    string
+	total    string
 
 	rows    []*row // in order of creation
 	byID    map[int64]*row
@@ -83,6 +89,10 @@ type field struct {
 	zero                         any    // what a missing value becomes in place of null
 	lax                          lax
 	statuses                     map[string]int
+
+	formula                            *formula // of a computed field
+	initial                            string   // of a state
+	statePost, statePatch, stateResets bool
 }
 
 // ghost is a removed field that still works.
@@ -152,6 +162,9 @@ func (i *Interp) Handle(r Request) Response {
 		return i.analytics(r, tail)
 	}
 	e := i.byPath[head]
+	if e == nil && i.relics[head] && !deeper && r.Method == http.MethodGet {
+		return Response{http.StatusOK, map[string]any{i.items: []any{}, i.total: int64(0)}}
+	}
 	if e == nil {
 		return i.refuse(failure{status: http.StatusNotFound, code: "not_found"})
 	}
@@ -186,6 +199,12 @@ func (i *Interp) collection(e *entity, r Request) Response {
 
 func (i *Interp) member(e *entity, tail string, r Request) Response {
 	if id, name, deeper := strings.Cut(tail, "/"); deeper {
+		switch {
+		case r.Method == http.MethodPost:
+			return i.call(e, id, name, r.Body)
+		case r.Method == http.MethodGet && e.relics[name]:
+			return Response{http.StatusOK, map[string]any{e.items: []any{}, e.total: int64(0)}}
+		}
 		return i.below(e, id, name, r)
 	}
 	switch r.Method {
@@ -237,13 +256,22 @@ func (r *row) render() map[string]any {
 		if f.hidden {
 			continue
 		}
-		v := r.cells[n].json(&f.Field)
+		c := r.cells[n]
+		if f.formula != nil {
+			c = f.compute(r)
+		}
+		if f.Managed() && f.empty {
+			c = cell{}
+		}
+		v := c.json(&f.Field)
 		if f.copyTo != "" {
 			o[f.copyTo] = v
 		}
 		o[f.Name] = v
 	}
-	r.object = o
+	if !r.owner.changing {
+		r.object = o
+	}
 	return o
 }
 

@@ -43,12 +43,17 @@ func FaultsFor(s, prev *scenario.Schema, clause scenario.Clause) []Fault {
 	if e := s.Entity(clause.Subject); e != nil {
 		l.entity(e)
 	}
-	if _, f := s.FieldByUID(clause.Subject); f != nil {
+	if e, f := s.FieldByUID(clause.Subject); f != nil {
 		l.field(f)
+		l.managed(e, f)
 		l.stale(f, prev)
 	}
 	if e, g, o := s.PairByUID(clause.Subject); e != nil {
 		l.pair(g, o)
+	}
+	if e, c := s.CommandByUID(clause.Subject); c != nil {
+		l.command(e, c)
+		l.stale(nil, prev)
 	}
 	return l.found
 }
@@ -240,6 +245,11 @@ func (l *lister) gone(t *scenario.Tombstone, prev *scenario.Schema) {
 		l.goneStatistic(prev, t)
 		return
 	}
+	switch t.Kind {
+	case scenario.GoneEntity, scenario.GoneAction, scenario.GoneNested:
+		l.add(OldName, "accept")
+		return
+	}
 	_, f := l.schema.FieldByUID(t.Field)
 	if f == nil {
 		l.add(OldName, "return")
@@ -259,7 +269,8 @@ func (l *lister) stale(f *scenario.Field, prev *scenario.Schema) {
 	switch l.clause.Kind {
 	case scenario.KindType:
 		l.revived(f, prev)
-	case scenario.KindRange, scenario.KindLength, scenario.KindPattern, scenario.KindEnum, scenario.KindDefault, scenario.KindOnDelete:
+	case scenario.KindRange, scenario.KindLength, scenario.KindPattern, scenario.KindEnum, scenario.KindDefault, scenario.KindOnDelete,
+		scenario.KindComputed, scenario.KindGuard, scenario.KindEffect:
 	default:
 		return
 	}
@@ -271,8 +282,10 @@ func (l *lister) stale(f *scenario.Field, prev *scenario.Schema) {
 		return
 	}
 	// That the field can not change any more is a matter of PUT; the default itself is the same.
-	if _, was := prev.FieldByUID(f.UID); l.clause.Kind == scenario.KindDefault && was.Literal(was.Default) == f.Literal(f.Default) {
-		return
+	if l.clause.Kind == scenario.KindDefault {
+		if _, was := prev.FieldByUID(f.UID); was.Literal(was.Default) == f.Literal(f.Default) {
+			return
+		}
 	}
 	l.add(Stale, string(l.clause.Kind)+":"+before.Params)
 }

@@ -35,6 +35,12 @@ func (g *storm) next() Request {
 	if len(g.focus) > 0 && g.r.IntN(4) > 0 {
 		e = g.s.Entity(g.focus[g.r.IntN(len(g.focus))])
 	}
+	if r, ok := g.command(e); ok && g.r.IntN(4) == 0 {
+		return r
+	}
+	if r, ok := g.former(); ok && g.r.IntN(20) == 0 {
+		return r
+	}
 	one := fmt.Sprintf("/%s/%d", e.Plural, 1+g.r.IntN(5))
 	switch n := g.r.IntN(24); {
 	case n >= 23:
@@ -121,6 +127,10 @@ func (g *storm) good(f *scenario.Field) any {
 			v.Str = v.Str[:len(v.Str)-1] + "z"
 		}
 	default:
+		if x, ok := g.edge(f); ok && g.r.IntN(2) == 0 {
+			v.Int = x
+			break
+		}
 		v.Int = int64(g.r.IntN(1000))
 		if f.Min != nil {
 			v.Int = *f.Min + int64(g.r.IntN(3))
@@ -262,6 +272,14 @@ func (g *storm) focusOn(f Fault) {
 		for _, field := range g.s.Entity(g.focus[n]).Fields {
 			if field.Type == scenario.Ref && !slices.Contains(g.focus, field.Target) {
 				g.focus = append(g.focus, field.Target)
+			}
+		}
+		if n > 0 {
+			continue
+		}
+		for _, ref := range g.s.Inbound(uid) { // counted by formulas and conditions
+			if owner, _, _ := strings.Cut(ref.UID, "."); !slices.Contains(g.focus, owner) {
+				g.focus = append(g.focus, owner)
 			}
 		}
 	}

@@ -42,6 +42,7 @@ func (e *entity) insert(in map[string]any, cells []cell) *row {
 	r.keep(in, true)
 	e.rows = append(e.rows, r)
 	e.byID[id] = r
+	e.settle(r)
 	return r
 }
 
@@ -113,6 +114,10 @@ func (e *entity) fill(in map[string]any, old *row, whole bool) ([]cell, *failure
 		}
 	}
 	for n, f := range e.fields {
+		if f.Managed() {
+			cells[n] = f.managed(in, old, n, whole)
+			continue
+		}
 		raw, sent := in[f.Name]
 		if !sent && f.alias != "" {
 			raw, sent = in[f.alias]

@@ -182,7 +182,7 @@ func TestChooseNames(t *testing.T) {
 			t.Errorf("seed %d: %+v", seed, log)
 		}
 	}
-	if named < 10 {
+	if named < 7 {
 		t.Errorf("only %d of 30 operations were named", named)
 	}
 }

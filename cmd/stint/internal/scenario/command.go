@@ -115,3 +115,16 @@ func (s *Schema) steered(uid string) bool {
 	}
 	return false
 }
+
+// Untouched returns a field that a command must leave as it is and that a request could change at will: what a service
+// shows that takes the body of a command for an update. It returns nil if there is none.
+func (e *Entity) Untouched(c *Command) *Field {
+	for i := range e.Fields {
+		f := &e.Fields[i]
+		changed := slices.ContainsFunc(c.Effects, func(x Effect) bool { return x.Target == f.UID })
+		if f.Type != Ref && e.settable(f) && !changed {
+			return f
+		}
+	}
+	return nil
+}

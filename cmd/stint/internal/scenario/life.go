@@ -189,11 +189,38 @@ func (s *Schema) checkBehaviour(e *Entity, at lookup) error {
 				return fmt.Errorf("guard of %s: %w", c.Name, err)
 			}
 		}
+		if err := c.checkWitness(); err != nil {
+			return fmt.Errorf("guard of %s: %w", c.Name, err)
+		}
 		if err := s.checkEffects(e, &c, at); err != nil {
 			return fmt.Errorf("effects of %s: %w", c.Name, err)
 		}
 	}
 	return nil
+}
+
+// checkWitness wants that a command which is carried out against its condition leaves a trace: it does not set a field to
+// the very value that its condition forbids last.
+func (c *Command) checkWitness() error {
+	if c.Guard == nil {
+		return nil
+	}
+	for _, a := range c.Guard.Atoms {
+		for _, x := range c.Effects {
+			if x.Kind == EffectSet && x.Ref == "" && x.Target == a.Field && a.Kind == AtomField && x.Amount == a.beyond() {
+				return fmt.Errorf("the value beside the limit is what %s sets", c.Name)
+			}
+		}
+	}
+	return nil
+}
+
+// beyond is the value next to the limit for which the atom does not hold.
+func (a *Atom) beyond() int64 {
+	if a.Op == "<=" {
+		return a.Value + 1
+	}
+	return a.Value - 1
 }
 
 // check wants inputs that exist, suit the kind and give the field's type.
@@ -274,11 +301,7 @@ func (s *Schema) checkAtom(e *Entity, a Atom, at lookup) error {
 	own := owner == e.UID && e.settable(f)
 	switch a.Kind {
 	case AtomField:
-		beyond := a.Value - 1
-		if a.Op == "<=" {
-			beyond = a.Value + 1
-		}
-		if !own || !numeric(f.Type) || a.Op != ">=" && a.Op != "<=" || !f.Allows(Value{Int: a.Value}) || !f.Allows(Value{Int: beyond}) {
+		if !own || !numeric(f.Type) || a.Op != ">=" && a.Op != "<=" || !f.Allows(Value{Int: a.Value}) || !f.Allows(Value{Int: a.beyond()}) {
 			return fmt.Errorf("%s %s %d has no two sides", f.Name, a.Op, a.Value)
 		}
 	case AtomFields:

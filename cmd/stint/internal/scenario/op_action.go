@@ -151,7 +151,10 @@ func enumerateAddEffect(x *enumeration) {
 				r := x.stream(label)
 				kind := pick(r, []string{EffectAdd, EffectSubtract, EffectSet})
 				effect := t.drawEffect(r, kind, c.Param != nil && chance(r, 0.6))
-				x.add(map[string]string{"command": c.UID, "effect": marshal(effect)})
+				changed := c
+				if changed.Effects = append(slices.Clone(c.Effects), effect); changed.checkWitness() == nil {
+					x.add(map[string]string{"command": c.UID, "effect": marshal(effect)})
+				}
 			}
 		}
 	}

@@ -79,9 +79,10 @@ func (s *Schema) removable(e *Entity) bool {
 			return false
 		}
 	}
+	lost := make(map[string]int)
 	for _, f := range s.Inbound(e.UID) {
 		owner, _ := s.FieldByUID(f.UID)
-		if f.Required || len(owner.Fields) <= 2 || s.usedOutside(e, f.UID) {
+		if lost[owner.UID]++; f.Required || len(owner.Fields)-lost[owner.UID] < 2 || s.usedOutside(e, f.UID) {
 			return false
 		}
 	}
@@ -117,8 +118,12 @@ func applyRemoveEntity(s *Schema, p map[string]string) error {
 			s.buryName(GoneNested, f.Target, f.UID, plural, "")
 		}
 	}
+	var inbound []string // dropping a field moves the others
 	for _, f := range s.Inbound(uid) {
-		s.dropField(f.UID)
+		inbound = append(inbound, f.UID)
+	}
+	for _, f := range inbound {
+		s.dropField(f)
 	}
 	s.buryName(GoneEntity, uid, uid, plural, "")
 	s.Entities = slices.DeleteFunc(s.Entities, func(o Entity) bool { return o.UID == uid })

@@ -21,7 +21,9 @@ func enumerateAddGuard(x *enumeration) {
 }
 
 func (x *enumeration) addGuard(e *Entity, c *Command, g Guard) {
-	if x.s.checkGuard(e, &g, x.s.fields(nil)) == nil {
+	guarded := *c
+	guarded.Guard = &g
+	if x.s.checkGuard(e, &g, x.s.fields(nil)) == nil && guarded.checkWitness() == nil {
 		x.add(map[string]string{"command": c.UID, "guard": marshal(g)})
 	}
 }

@@ -3,11 +3,11 @@ package scenario
 // lifeOperations lists the operations about states, actions, conditions, formulas, references and whole collections.
 func lifeOperations() []kindOfOperation {
 	return []kindOfOperation{
-		{"add_computed", "A", 1.5, enumerateAddComputed, applyAddField, titleAddComputed},
-		{"add_state_machine", "A", 1.5, enumerateAddMachine, applyAddMachine, titleAddMachine},
-		{"add_transition", "A", 0.8, enumerateAddTransition, applyAddTransition, titleAddTransition},
-		{"add_custom_action", "A", 1.5, enumerateAddAction, applyAddAction, titleAddAction},
-		{"add_effect", "A", 1, enumerateAddEffect, applyAddEffect, titleAddEffect},
+		{"add_computed", "A", 1, enumerateAddComputed, applyAddField, titleAddComputed},
+		{"add_state_machine", "A", 1, enumerateAddMachine, applyAddMachine, titleAddMachine},
+		{"add_transition", "A", 0.6, enumerateAddTransition, applyAddTransition, titleAddTransition},
+		{"add_custom_action", "A", 1, enumerateAddAction, applyAddAction, titleAddAction},
+		{"add_effect", "A", 0.7, enumerateAddEffect, applyAddEffect, titleAddEffect},
 		{"add_guard", "T", 2, enumerateAddGuard, applyGuard, titleGuard},
 		{"make_relation_required", "T", 1, enumerateRequireRelation, applyRequireRelation, titleRequireRelation},
 		{"make_relation_optional", "L", 1, enumerateFreeRelation, applyMakeOptional, titleMakeOptional},

@@ -33,7 +33,7 @@ type kindOfOperation struct {
 
 // operations lists all kinds. It is a function, since the table refers to functions that use it.
 func operations() []kindOfOperation {
-	return slices.Concat(basicOperations(), fieldOperations(), listOperations(), statisticOperations())
+	return slices.Concat(basicOperations(), fieldOperations(), listOperations(), statisticOperations(), lifeOperations())
 }
 
 func basicOperations() []kindOfOperation {

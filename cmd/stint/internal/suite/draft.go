@@ -27,16 +27,19 @@ type body map[string]any
 // draft is a check in the making. Every request is answered by the oracle at once; the answer becomes the
 // expectation, after it was compared with what the generator meant to provoke.
 type draft struct {
-	g       *generator
-	check   Check
-	label   string         // of the random streams: clause and variant
-	draws   map[string]int // of seeded rows: see seeding
-	number  int            // of the subject clause
-	variant int            // its place in the closed list
-	interp  *oracle.Interp
-	rows    map[string]row    // symbols, those of the world included
-	parents map[string]string // entity and tag → symbol
-	serials map[string]int    // row name → number within the check
+	g        *generator
+	check    Check
+	label    string         // of the random streams: clause and variant
+	draws    map[string]int // of seeded rows: see seeding
+	number   int            // of the subject clause
+	variant  int            // its place in the closed list
+	interp   *oracle.Interp
+	rows     map[string]row      // symbols, those of the world included
+	parents  map[string]string   // entity and tag → symbol
+	serials  map[string]int      // row name → number within the check
+	states   map[string]string   // of rows that were brought to one
+	kids     map[string][]string // row and reference → rows that refer
+	kidsMade int
 	// loosened says that the check is about a rule which ended this turn
 	loosened bool
 	err      error
@@ -67,15 +70,18 @@ func (d *draft) fail(format string, args ...any) {
 // Rows are numbered so that the values of every row of a world differ: clause, variant, row.
 const (
 	variantBits = 5
-	rowBits     = 9
+	rowBits     = 10
+	perEntity   = 16 // places for the rows of one entity that others refer to, after as many for the check's own
 )
 
 // rowNumbers are the names that checks give to their own rows.
-func rowNumbers() map[string]int { return map[string]int{"a": 1, "b": 2, "c": 3, "m": 4, "old": 5} }
+func rowNumbers() map[string]int {
+	return map[string]int{"a": 1, "b": 2, "c": 3, "m": 4, "old": 5, "k1": 6, "k2": 7, "k3": 8, "k4": 9, "k5": 10, "k6": 11, "k7": 12, "k8": 13, "k9": 14, "k10": 15}
+}
 
 // parentTags tell apart rows of one entity that others refer to.
 func parentTags() []string {
-	return []string{"", "other", "gone", "mine", "others", "root"}
+	return []string{"", "other", "gone", "mine", "others", "root", "in0", "in1", "in2", "in3", "in4", "in5", "in6", "in7"}
 }
 
 // serial is the number of a row, the same in every turn.
@@ -102,6 +108,7 @@ func (d *draft) send(method, path string, b body, s sent) {
 		st.Body = raw
 		d.citeRenames(s.entity, b)
 	}
+	d.citeMoved(path)
 	got, err := d.ask(st)
 	if err != nil {
 		d.fail("%v", err)
@@ -289,7 +296,7 @@ func (d *draft) parent(entity, tag string) string {
 	}
 	sym := "p" + entity + tag
 	d.parents[entity+"|"+tag] = sym
-	d.serials[sym] = 8 + 8*uidNumber(entity) + slices.Index(parentTags(), tag)
+	d.serials[sym] = perEntity + perEntity*uidNumber(entity) + slices.Index(parentTags(), tag)
 	d.make(e, sym, d.minimal(e, sym))
 	return sym
 }
@@ -397,11 +404,28 @@ func (d *draft) citeFields(e *scenario.Entity) {
 	}
 }
 
+// citeMoved cites the clauses of collections that got another path this turn and that a request uses.
+func (d *draft) citeMoved(path string) {
+	parts := strings.Split(strings.TrimPrefix(path, "/"), "/")
+	for _, t := range d.g.renamed {
+		switch owner, f := d.g.schema.FieldByUID(t.Field); t.Kind {
+		case scenario.GoneEntity:
+			if e := d.g.schema.Entity(t.Entity); e != nil && e.Plural == parts[0] {
+				d.cite(scenario.KindGone, t.UID)
+			}
+		case scenario.GoneNested:
+			if f != nil && len(parts) == 3 && parts[2] == owner.Plural && d.g.schema.Entity(f.Target).Plural == parts[0] {
+				d.cite(scenario.KindGone, t.UID)
+			}
+		}
+	}
+}
+
 // citeRenames cites the clauses of names that are new this turn and used in a body: who missed the renaming
 // fails here because of it, not because of an older rule.
 func (d *draft) citeRenames(e *scenario.Entity, b body) {
 	for _, t := range d.g.renamed {
-		if e == nil || t.Entity != e.UID {
+		if e == nil || t.Entity != e.UID || t.Kind != scenario.GoneField {
 			continue
 		}
 		if _, f := d.g.schema.FieldByUID(t.Field); f != nil {

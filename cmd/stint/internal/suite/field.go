@@ -43,6 +43,10 @@ func (g *generator) fieldChecks(c *scenario.Clause, e *scenario.Entity, f *scena
 		t.onDelete()
 	case scenario.KindNested:
 		t.nested()
+	case scenario.KindComputed:
+		t.computed()
+	case scenario.KindState:
+		t.state()
 	}
 }
 

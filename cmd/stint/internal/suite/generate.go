@@ -139,6 +139,9 @@ func (g *generator) ownRows(c *scenario.Clause) {
 	if e, f := g.schema.FieldByUID(c.Subject); f != nil {
 		g.fieldChecks(c, e, f)
 	}
+	if e, cmd := g.schema.CommandByUID(c.Subject); cmd != nil {
+		g.commandChecks(c, e, cmd)
+	}
 }
 
 // about is what a check is, beside its steps.
@@ -159,7 +162,8 @@ func (g *generator) check(c *scenario.Clause, world string, a about, build func(
 	if a.mutation == "" {
 		a.mutation = "none"
 	}
-	d := &draft{g: g, label: c.ID + "|" + a.variant, number: clauseNumber(c.ID), variant: variant, rows: map[string]row{}, parents: map[string]string{}, serials: rowNumbers()}
+	d := &draft{g: g, label: c.ID + "|" + a.variant, number: clauseNumber(c.ID), variant: variant, rows: map[string]row{}, parents: map[string]string{}, serials: rowNumbers(),
+		states: map[string]string{}, kids: map[string][]string{}}
 	d.check = Check{ID: "k" + strings.TrimPrefix(c.ID, "c") + "." + a.variant, Title: a.title, Clauses: []string{c.ID}, Category: a.category, Intent: a.intent,
 		Mutation: a.mutation, World: world, Introduced: c.Introduced}
 	switch world {
@@ -303,6 +307,25 @@ func variants(k scenario.Kind) []string {
 		return []string{"ok"}
 	case scenario.KindErrorFormat:
 		return []string{"not_found", "refused", "conflict"}
+	}
+	return lifeVariants(k)
+}
+
+// lifeVariants are those of states, formulas and commands.
+func lifeVariants(k scenario.Kind) []string {
+	switch k {
+	case scenario.KindComputed:
+		return []string{"value", "patch", "null", "null_2", "ignored", "none", "counted", "deleted"}
+	case scenario.KindState:
+		return []string{"initial", "post", "patch", "put", "put_other"}
+	case scenario.KindTransition:
+		return []string{"legal", "legal_2", "legal_3", "wrong_state", "repeated", "body", "unknown"}
+	case scenario.KindAction:
+		return []string{"call", "unknown", "missing", "null", "text", "fraction", "min", "below", "max", "above"}
+	case scenario.KindGuard:
+		return []string{"met", "unmet", "unmet_2", "null", "null_2"}
+	case scenario.KindEffect:
+		return []string{"applied", "null", "no_row"}
 	}
 	return nil
 }

@@ -4,16 +4,22 @@ import (
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 )
 
-// gone makes the checks that a former name of a field means nothing any more.
+// gone makes the checks that a former name means nothing any more.
 func (g *generator) gone(c *scenario.Clause) {
 	t := g.schema.TombstoneByUID(c.Subject)
-	if t == nil {
-		return
-	}
-	if t.Kind == scenario.GoneAnalytics {
+	switch {
+	case t == nil:
+	case t.Kind == scenario.GoneField:
+		g.goneField(c, t)
+	case t.Kind == scenario.GoneEntity || t.Kind == scenario.GoneAction || t.Kind == scenario.GoneNested:
+		g.gonePath(c, t)
+	case t.Kind == scenario.GoneAnalytics:
 		g.goneStatistic(c, t)
-		return
 	}
+}
+
+// goneField makes the checks that a former key is ignored and in no answer.
+func (g *generator) goneField(c *scenario.Clause, t *scenario.Tombstone) {
 	e := g.schema.Entity(t.Entity)
 	if e == nil {
 		return
@@ -50,6 +56,51 @@ func (g *generator) gone(c *scenario.Clause) {
 		}
 		d.send("POST", collection(e), b, sent{status: 201, match: Subset, keys: []string{now.Name}, entity: e})
 	})
+}
+
+// gonePath makes the check that a former path is unknown.
+func (g *generator) gonePath(c *scenario.Clause, t *scenario.Tombstone) {
+	e := g.schema.Entity(t.Entity)
+	if e == nil && t.Kind != scenario.GoneEntity {
+		return
+	}
+	gone := sent{status: 404, code: "not_found"}
+	path, title := "/"+t.Name, "the former path /"+t.Name+" is unknown"
+	if t.Kind != scenario.GoneEntity {
+		title = e.Name + "." + t.Name + ": the former path is unknown"
+	}
+	g.check(c, Own, about{"path", title, "removed", "gone", ""}, func(d *draft) {
+		switch t.Kind {
+		case scenario.GoneAction:
+			d.make(e, "a", d.minimal(e, "a"))
+			if was := g.formerCommand(t.Field); was != nil && len(was.From) > 0 && e.Machine != nil {
+				d.bring(e, "a", was.From[0])
+			}
+			d.send("POST", item(e, "a")+"/"+t.Name, nil, gone)
+		case scenario.GoneNested:
+			d.make(e, "a", d.minimal(e, "a"))
+			d.send("GET", item(e, "a")+"/"+t.Name, nil, gone)
+		default:
+			b := body{}
+			d.send("GET", path, nil, gone)
+			if e != nil {
+				b = d.minimal(e, "b")
+				d.make(e, "a", d.minimal(e, "a"))
+				d.send("GET", path+"/${a}", nil, gone)
+			}
+			d.send("POST", path, b, gone)
+		}
+	})
+}
+
+// formerCommand is a command as it was before it was removed.
+func (g *generator) formerCommand(uid string) *scenario.Command {
+	for i := len(g.earlier) - 1; i >= 0; i-- {
+		if _, c := g.earlier[i].Schema.CommandByUID(uid); c != nil {
+			return c
+		}
+	}
+	return nil
 }
 
 // formerField is the field as it was when it last had the name: values sent under the old name would have been valid.

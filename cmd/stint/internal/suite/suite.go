@@ -102,7 +102,7 @@ const (
 func Categories() []string {
 	return []string{"create", "read", "not_found", "list", "replace", "update", "delete", "keys", "leak", "type", "required", "optional",
 		"default", "null", "range", "length", "enum", "pattern", "order", "immutable", "unique", "relation", "on_delete",
-		"filter", "sort", "page", "analytics", "removed", "health", "errors"}
+		"filter", "sort", "page", "analytics", "removed", "health", "errors", "computed", "state", "transition", "action", "guard", "effect"}
 }
 
 // Intents is the closed list of Check.Intent.
