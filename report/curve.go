@@ -113,6 +113,13 @@ func (c *Comparison) WriteCurves(w io.Writer, curves []Curve, width int) error {
 		}
 		t.grid(g)
 		t.wrap("", cv.Sentence)
+		told := make(map[ComparedNotice]bool) // several budgets may carry the same remark
+		for _, w := range cv.Warnings {
+			if !told[w] {
+				told[w] = true
+				t.wrap("note: ", w.Text)
+			}
+		}
 	}
 	t.gap()
 	t.wrap("", "Every budget is read off the same runs: budgets of one run are never tested against each other. Band: 95 %, simultaneous over the budgets, bootstrap over scenarios. Plateau: "+curves[0].Plateau.Method+".")

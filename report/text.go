@@ -369,13 +369,13 @@ func (c *Comparison) intervalWords() string {
 	}
 	methods := sortedKeys(count)
 	slices.SortStableFunc(methods, func(a, b string) int { return count[b] - count[a] })
-	switch len(methods) {
-	case 0:
+	switch n := len(methods); {
+	case n == 0:
 		return "none defined"
-	case 1, 2:
+	case n <= 4:
 		return strings.Join(methods, "; ")
 	}
-	return methods[0] + "; others: --json"
+	return strings.Join(methods[:3], "; ") + "; others as --json names them"
 }
 
 // A textWriter keeps the first error and wraps lines.

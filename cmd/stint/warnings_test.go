@@ -48,6 +48,45 @@ func turnsCSV(a, b string) string {
 // many repeats the words of a text.
 func many(n int, text string) string { return strings.Repeat(text+" ", n) }
 
+// otherCodes have no case below: one is no longer given, two are errors, not warnings, of which nothing that stint
+// records or reads today can cause the second.
+var otherCodes = map[string]string{
+	stats.CodeStoppedUntested: "no longer given",
+	stats.CodeNested:          "an error: testdata/script/bad_statistics.txt",
+	stats.CodeBudgetVisible:   "an error of retry curves: prompts never tell the budget",
+}
+
+// TestEveryCodeHasACase: a new code of package stats or report needs a case in this file.
+func TestEveryCodeHasACase(t *testing.T) {
+	cases, err := os.ReadFile("warnings_test.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	declared := regexp.MustCompile(`\b(Code[A-Z]\w+)\s*=\s*"([A-Z_]+)"`)
+	n := 0
+	for _, dir := range []string{"stats", "report"} {
+		files, err := filepath.Glob(filepath.Join("..", "..", dir, "*.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, file := range files {
+			raw, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, m := range declared.FindAllStringSubmatch(string(raw), -1) {
+				n++
+				if otherCodes[m[2]] == "" && !regexp.MustCompile(dir+`\.`+m[1]+`[,:]`).Match(cases) {
+					t.Errorf("%s.%s (%s) has no case", dir, m[1], m[2])
+				}
+			}
+		}
+	}
+	if n < 25 {
+		t.Errorf("%d codes found", n)
+	}
+}
+
 // TestWarnings: every code that package stats and report give reaches the user of an outcome file: as JSON, as a
 // numbered footnote of the text, and in every form of the report.
 func TestWarnings(t *testing.T) {
