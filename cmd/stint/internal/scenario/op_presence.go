@@ -66,16 +66,15 @@ func enumerateDefault(change bool) func(x *enumeration) {
 			if f.Required || change != (f.Default != nil) || x.s.paired(f.UID) {
 				return
 			}
-			seen := ""
+			was := ""
 			if change {
-				seen = f.Literal(f.Default)
+				was = f.Literal(f.Default)
 			}
 			for _, variant := range []string{"/1", "/2"} {
 				v := drawDefault(x.stream(f.UID+variant), f, x.hint(e, f))
-				if v == nil || f.Literal(v) == seen {
+				if v == nil || f.Literal(v) == was {
 					continue
 				}
-				seen = f.Literal(v)
 				c := *f
 				c.Default = v
 				x.addChanged(c, map[string]string{"field": f.UID, "default": marshal(v)})
