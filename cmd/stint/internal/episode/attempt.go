@@ -126,7 +126,8 @@ func (l *loop) prepare() (string, error) {
 	if err := l.box.restore(l.blobs, s.base); err != nil {
 		return "", err
 	}
-	in := promptInput{step: &l.spec.Scenario.Steps[s.turn], attempt: s.attempt, delivery: s.start.Delivery, toolchain: l.spec.Sandbox.SpecSentence()}
+	in := promptInput{step: &l.spec.Scenario.Steps[s.turn], attempt: s.attempt, delivery: s.start.Delivery, toolchain: l.spec.Sandbox.SpecSentence(),
+		alone: s.start.Mode == ModeTeleport}
 	if s.attempt == 0 {
 		if text := in.file(); text != "" {
 			if err := l.box.writeSpec(text); err != nil {

@@ -19,6 +19,7 @@ type promptInput struct {
 	attempt   int
 	delivery  string
 	toolchain string      // sentence
+	alone     bool        // no turn builds on a conversation before it
 	told      *suite.Told // about the attempt before; nil for attempt 0
 }
 
@@ -30,7 +31,7 @@ func (in promptInput) prompt() string {
 		return in.told.Text
 	}
 	switch {
-	case in.delivery == deliveryFull, in.delivery == deliveryDelta && in.step.Turn == 0:
+	case in.delivery == deliveryFull, in.delivery == deliveryDelta && (in.step.Turn == 0 || in.alone):
 		return withToolchain(in.step.Request, in.toolchain)
 	}
 	return in.step.Request

@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -79,6 +80,22 @@ func TestTeleport(t *testing.T) {
 	}
 	if _, err := tables.Outcomes("turns_passed"); err == nil || tables.UsualOutcome() != "share" {
 		t.Errorf("turns passed can be compared: %v", err)
+	}
+}
+
+// Where the prompt alone carries what is asked, every turn names the toolchain: there is no conversation that did.
+func TestTeleportDelta(t *testing.T) {
+	for mode, named := range map[string]int{ModeContinue: 1, ModeTeleport: 4} {
+		s, agent := scriptedSpec(t, func(harness.Request) act { return act{} })
+		s.Start.Mode, s.Start.Delivery = mode, deliveryDelta
+		mustRun(t, s)
+		n := 0
+		for _, r := range agent.requests {
+			n += strings.Count(r.Prompt, s.Sandbox.SpecSentence())
+		}
+		if n != named {
+			t.Errorf("%s: %d of %d prompts name the toolchain, want %d", mode, n, len(agent.requests), named)
+		}
 	}
 }
 
