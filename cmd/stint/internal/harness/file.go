@@ -31,6 +31,7 @@ type File struct {
 	Files   []Config          `yaml:"files"` // written into HOME before each attempt
 	First   []string          `yaml:"first"` // command of a new conversation
 	Next    []string          `yaml:"next"`  // command that goes on with one; none: every attempt is a new conversation
+	Stdin   string            `yaml:"stdin"` // what these commands read; "" = nothing
 	Session Session           `yaml:"session"`
 	After   []After           `yaml:"after"` // commands run in the sandbox after each attempt
 	Logs    []Log             `yaml:"logs"`  // files kept after each attempt
@@ -303,7 +304,7 @@ func (f *File) templates() []string {
 	for _, l := range f.Logs {
 		all = append(all, l.Path)
 	}
-	return all
+	return append(all, f.Stdin)
 }
 
 func (f *File) checkTemplates() string {

@@ -239,9 +239,15 @@ func (w *work) start(ctx context.Context, argv []string) error {
 		w.watch(done, cancel)
 	}()
 	c := w.inSandbox(argv)
+	stdin, err := fill(w.opt.File.Stdin, &w.values)
+	if err != nil {
+		return err
+	}
+	if stdin != "" {
+		c.Stdin = strings.NewReader(stdin)
+	}
 	c.Forward, c.Timeout = w.forward, w.request.Wall
 	w.rec.Event("start", map[string]any{"harness": w.Name(), "version": w.Version(), "turn": w.request.Turn, "attempt": w.request.Attempt, "continued": w.goesOn})
-	var err error
 	w.exit, err = w.request.Sandbox.Run(run, c)
 	close(done)
 	<-watched
