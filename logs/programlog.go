@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 )
@@ -59,9 +60,14 @@ func (b *eventBuilder) program(read programReader, file string, content []byte) 
 			b.add(EventRow{Actor: "system", Channel: ChannelSystem, Kind: EventLeftOut, Text: pairs("file", f.Name, "bytes", fmt.Sprint(f.LeftOut))})
 		}
 	}
-	b.tail(p, "stderr")
-	b.tail(p, "not_kept")
+	for _, name := range plainFiles {
+		b.tail(p, name)
+	}
 }
+
+// plainFiles are kept of every program: what it printed as complaints, which of its logs could not be kept and why,
+// and the command lines of what still ran when it ended.
+var plainFiles = []string{"stderr", "not_kept", "left_running"}
 
 // tailBytes is how much of a program's plain output becomes an event.
 const tailBytes = 2 << 10
@@ -81,7 +87,7 @@ func (b *eventBuilder) tail(p programFiles, name string) {
 // readText knows nothing of the program: the end of its output is all there is.
 func readText(b *eventBuilder, p programFiles) {
 	for _, f := range p.files {
-		if f.Name != "stderr" && f.Name != "not_kept" {
+		if !slices.Contains(plainFiles, f.Name) {
 			b.tail(p, f.Name)
 		}
 	}

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
 	"github.com/stint-bench/stint/cmd/stint/internal/study"
 	"github.com/stint-bench/stint/logs"
@@ -48,6 +50,9 @@ func doctor(ctx context.Context, e *env, asJSON bool) error {
 	for _, f := range sandbox.Probe(ctx) {
 		list = append(list, examined{f.Name, f.OK, f.Detail, f.Hint})
 	}
+	for _, name := range harness.Shipped() {
+		list = append(list, examineHarness(ctx, e, name))
+	}
 	list = append(list, examineReference(ctx, e))
 	if asJSON {
 		enc := json.NewEncoder(e.Stdout)
@@ -78,6 +83,47 @@ func doctor(ctx context.Context, e *env, asJSON bool) error {
 	}
 	e.next("demo")
 	return nil
+}
+
+// examineHarness looks whether an agent is installed, and if so lets it ask a scripted model through the gateway.
+func examineHarness(ctx context.Context, e *env, name string) examined {
+	x := examined{What: "harness " + name}
+	fail := func(err error) examined {
+		x.Detail = err.Error()
+		var hinted interface{ Hint() string }
+		if errors.As(err, &hinted) {
+			x.Hint = hinted.Hint()
+		}
+		return x
+	}
+	f, err := harness.Load(name, "")
+	if err != nil {
+		return fail(err)
+	}
+	if _, _, err := e.installer().Find(f); err != nil {
+		return fail(err)
+	}
+	dir, err := os.MkdirTemp("", "stint-doctor-")
+	if err != nil {
+		return fail(err)
+	}
+	defer os.RemoveAll(dir)
+	run := filepath.Join(dir, "run")
+	trial := harnessTrial{harness: name, protocol: f.Protocol, sandbox: sandbox.KindAuto, changes: 0, script: "unhelpful", wall: 2 * time.Minute}
+	t, err := trial.run(ctx, e, run, nil)
+	if err != nil {
+		return fail(err)
+	}
+	for _, a := range t.Attempts {
+		if a.VoidReason == nil && a.Input != nil && a.AgentS != nil {
+			x.OK = true
+			x.Detail = fmt.Sprintf("%s, asks its model through the gateway; a start with one answer takes %.1f s", f.Version, *a.AgentS)
+			return x
+		}
+	}
+	x.Detail = f.Version + " is installed, but no request reached the gateway" + lastDetail(filepath.Join(run, "episodes"))
+	x.Hint = e.Self + " harness check " + name + " keeps what it did"
+	return x
 }
 
 const referenceStudy = `version: 1

@@ -22,7 +22,7 @@ your own is named by its path, here and under harness: in study.yaml.`,
 		Args:    cobra.NoArgs,
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	cmd.AddCommand(newHarnessListCmd(e), newHarnessShowCmd(e), newHarnessInstallCmd(e))
+	cmd.AddCommand(newHarnessListCmd(e), newHarnessShowCmd(e), newHarnessInstallCmd(e), newHarnessCheckCmd(e))
 	for _, c := range cmd.Commands() {
 		c.Args = inputArgs(e, c.Args)
 	}

@@ -83,6 +83,7 @@ type work struct {
 	home    *home
 	since   time.Time
 	goesOn  bool // a conversation is continued
+	refused int  // requests that the gateway had refused before
 
 	env     []string
 	forward *sandbox.Forward
@@ -99,7 +100,7 @@ var (
 
 // Run makes one attempt.
 func (p *program) Run(ctx context.Context, r Request) (Result, error) {
-	w := &work{program: p, request: r, rec: gateway.NewRecorder(r.Blobs), since: time.Now()}
+	w := &work{program: p, request: r, rec: gateway.NewRecorder(r.Blobs), since: time.Now(), refused: p.opt.Proxy.Refused()}
 	opt := p.opt.Gateway
 	opt.Model, opt.Recorder = p.opt.Model, w.rec
 	opt.Budget = &gateway.Budget{Scope: gateway.ScopeAttempt, Tokens: r.Tokens, Requests: int64(r.Requests), Also: r.Spent}
@@ -311,7 +312,8 @@ func (w *work) end(ctx context.Context) Result {
 		return Result{By: ByLimit, Limit: s.Budget.What, Completion: CompletionCut, Detail: s.Budget.Error()}
 	case s.Budget != nil:
 		return Result{By: ByStint, Completion: CompletionCut, Detail: s.Budget.Error(), Void: VoidBudget, VoidEvidence: s.Budget.Error()}
-	case s.Last != nil && own.Completion != CompletionClean:
+	// A program that goes on without an answer it could do without has recovered; one that never had any has not.
+	case s.Last != nil && (s.Answers == 0 || own.Completion != CompletionClean):
 		e := endOfProvider(s.Last, s.Answers > 0).result
 		e.Exit, e.Signal = w.exit.Code, w.exit.Signal
 		e.SessionDamaged = e.SessionDamaged || own.Damaged
@@ -344,6 +346,9 @@ func (w *work) neverStarted() string {
 	default:
 		words += "ended by " + w.exit.Signal
 	}
+	if w.opt.Proxy.Refused() > w.refused {
+		words += "; meanwhile a request with a key that is no attempt's was refused"
+	}
 	if said := lastWords(w.exit.Stderr); said != "" {
 		words += ", saying: " + clip(said, 300)
 	}
@@ -360,7 +365,7 @@ func (w *work) store(res *Result) error {
 	end := map[string]any{"by": res.By, "limit": res.Limit, "completion": res.Completion, "detail": res.Detail, "void": res.Void, "exit_code": res.Exit, "signal": res.Signal}
 	w.rec.Event("end", end)
 	if len(w.exit.Left) > 0 {
-		w.rec.Event("left_running", map[string]any{"text": strings.Join(w.exit.Left, "\n")})
+		w.logs = append(w.logs, logs.LogFile{Name: "left_running", Data: []byte(strings.Join(w.exit.Left, "\n") + "\n")})
 	}
 	sha, err := w.request.Blobs.Put(w.rec.Bytes())
 	if err != nil {
