@@ -88,12 +88,6 @@ func (a *Attempt) update(f func(s *AttemptState)) {
 
 // serve makes one request for the agent.
 func (a *Attempt) serve(w http.ResponseWriter, r *http.Request, d dialect, body []byte) {
-	select {
-	case a.slots <- struct{}{}:
-		defer func() { <-a.slots }()
-	case <-r.Context().Done():
-		return
-	}
 	a.update(func(s *AttemptState) { s.Requests++ })
 	o, err := cutObject(body)
 	if err != nil {

@@ -63,7 +63,10 @@ func cutObject(body []byte) (*object, error) {
 	return o, nil
 }
 
-// cutArray cuts a JSON array into its elements; nil, false for anything else.
+// maxElements bounds the messages of a conversation.
+const maxElements = 20_000
+
+// cutArray cuts a JSON array into its elements; nil, false for anything else, and for an array without end.
 func cutArray(body []byte) ([]json.RawMessage, bool) {
 	i := skipSpace(body, 0)
 	if i >= len(body) || body[i] != '[' {
@@ -72,7 +75,7 @@ func cutArray(body []byte) ([]json.RawMessage, bool) {
 	out := []json.RawMessage{}
 	for i = skipSpace(body, i+1); i < len(body) && body[i] != ']'; {
 		end := skipValue(body, i)
-		if end < 0 {
+		if end < 0 || len(out) == maxElements {
 			return nil, false
 		}
 		out = append(out, body[i:end:end])

@@ -17,8 +17,17 @@ func (a *Attempt) note(o *object, info *call) {
 	messages, _ := cutArray(o.get(info.dialect.list()))
 	for _, m := range messages[min(a.noted(messages), len(messages)):] {
 		for _, id := range info.dialect.callIDs(m) {
-			a.known[id] = true
+			a.know(id)
 		}
+	}
+}
+
+// maxKnown bounds the ids of tool calls that are remembered.
+const maxKnown = 100_000
+
+func (a *Attempt) know(id string) {
+	if len(a.known) < maxKnown && len(id) < 1000 {
+		a.known[id] = true
 	}
 }
 
@@ -66,7 +75,7 @@ func (a *Attempt) observe(r reading, info *call) {
 			s.DuplicateIDs++
 			events = append(events, event{"duplicate_id", fields()})
 		}
-		a.known[c.id] = true
+		a.know(c.id)
 	}
 	switch {
 	case !r.said && len(r.calls) == 0:

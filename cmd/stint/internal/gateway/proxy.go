@@ -27,6 +27,7 @@ const (
 	maxInFlight  = 16 // requests of one attempt; more wait
 	maxSockPath  = 100
 	headerWithin = 30 * time.Second
+	idleWithin   = 10 * time.Minute
 )
 
 // ProxyOptions configures a Proxy. The zero value serves in a temporary folder.
@@ -80,7 +81,7 @@ func NewProxy(opt ProxyOptions) (*Proxy, error) {
 		p.wire = &http.Transport{Proxy: http.ProxyFromEnvironment}
 	}
 	p.wire.MaxIdleConns, p.wire.MaxIdleConnsPerHost = 256, 128
-	p.server = &http.Server{Handler: p, ReadHeaderTimeout: headerWithin, MaxHeaderBytes: maxHeader, ErrorLog: log.New(io.Discard, "", 0)}
+	p.server = &http.Server{Handler: p, ReadHeaderTimeout: headerWithin, MaxHeaderBytes: maxHeader, IdleTimeout: idleWithin, ErrorLog: log.New(io.Discard, "", 0)}
 	go func() {
 		defer close(p.served)
 		_ = p.server.Serve(listener) // ends with Close
@@ -90,9 +91,10 @@ func NewProxy(opt ProxyOptions) (*Proxy, error) {
 
 // listen takes over a socket that an ended process left.
 func listen(socket string) (net.Listener, error) {
-	l, err := net.Listen("unix", socket)
+	addr := &net.UnixAddr{Name: socket, Net: "unix"}
+	l, err := net.ListenUnix("unix", addr)
 	if err == nil {
-		return l, nil
+		return bound(l, maxConns), nil
 	}
 	if conn, derr := net.DialTimeout("unix", socket, time.Second); derr == nil {
 		conn.Close()
@@ -104,10 +106,10 @@ func listen(socket string) (net.Listener, error) {
 	if err := os.Remove(socket); err != nil {
 		return nil, fmt.Errorf("removing the socket that an earlier gateway left: %w", err)
 	}
-	if l, err = net.Listen("unix", socket); err != nil {
+	if l, err = net.ListenUnix("unix", addr); err != nil {
 		return nil, fmt.Errorf("serving the gateway at %s: %w", socket, err)
 	}
-	return l, nil
+	return bound(l, maxConns), nil
 }
 
 // Socket is the path of the socket, short enough for any system, alone in its folder.
@@ -206,6 +208,12 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer a.flight.Done()
+	// Close must not wait for an agent that neither sends nor reads any more.
+	conn := http.NewResponseController(w)
+	defer context.AfterFunc(a.ctx, func() {
+		past := time.Unix(1, 0)
+		_ = errors.Join(conn.SetReadDeadline(past), conn.SetWriteDeadline(past)) // then the connection is closed
+	})()
 	switch {
 	case path == "/models" && r.Method == http.MethodGet:
 		a.models(w)
@@ -224,6 +232,12 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Content-Encoding") != "" && r.Header.Get("Content-Encoding") != "identity":
 		answerError(w, d, http.StatusUnsupportedMediaType, "send the request without compression")
 		return
+	}
+	select { // before the body is read: what is in memory is bounded too
+	case a.slots <- struct{}{}:
+		defer func() { <-a.slots }()
+	case <-a.ctx.Done():
+		panic(http.ErrAbortHandler)
 	}
 	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, maxRequest))
 	if err != nil {
