@@ -1,8 +1,12 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,6 +117,103 @@ func TestExportsInOtherTools(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPytestSpeed times the suite of turn 100 with our runner and as a pytest file against the same server. The ratios
+// are what the manual states; here they only have to be on its side.
+func TestPytestSpeed(t *testing.T) {
+	python := require(t, "STINT_TEST_PYTHON", "a Python with pytest")
+	sc, err := scenario.Generate(scenario.Options{Seed: 3, Changes: 100, Name: "s01"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := suite.Generate(sc, 100)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := s.Pytest("s01", strings.Repeat("0", 64))
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	writeFile(t, dir, "test_it.py", string(text))
+	out, whole, ok := pytestRun(t, python, dir, sc.Steps[100].Schema)
+	if !ok {
+		t.Fatalf("the reference fails:\n%s", out)
+	}
+	began := time.Now()
+	empty := exec.Command(python, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--collect-only", "test_it.py")
+	empty.Dir = dir
+	if out, err := empty.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	startup := time.Since(began)
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	began = time.Now()
+	r, err := suite.Run(t.Context(), s, suite.RunOptions{Start: func(ctx context.Context, _ string) (suite.Server, time.Duration, error) {
+		return startServer(ctx, exe, dir)
+	}})
+	if err != nil || r.Passed == nil || !*r.Passed {
+		t.Fatalf("our runner: %+v, %v", r, err)
+	}
+	ours := time.Since(began)
+	t.Logf("turn 100, %d checks, %d requests: our runner %s with the starts of its servers; pytest %s, of which %s start-up and collection: %.0f times and %.0f times as long",
+		len(s.Checks), s.Requests(), ours.Round(time.Millisecond), whole.Round(time.Millisecond), startup.Round(time.Millisecond),
+		whole.Seconds()/ours.Seconds(), (whole-startup).Seconds()/ours.Seconds())
+	if ours > whole {
+		t.Error("our runner is the slower one")
+	}
+}
+
+// process is a server that a test started.
+type process struct {
+	cmd  *exec.Cmd
+	url  string
+	data string
+}
+
+// startServer starts the server in dir and waits for it.
+func startServer(ctx context.Context, exe, dir string) (suite.Server, time.Duration, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return nil, 0, err
+	}
+	addr := l.Addr().String()
+	l.Close()
+	data, err := os.MkdirTemp("", "data-")
+	if err != nil {
+		return nil, 0, err
+	}
+	_, port, _ := net.SplitHostPort(addr)
+	p := &process{cmd: exec.CommandContext(ctx, exe, "__serve", "."), url: "http://" + addr, data: data}
+	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), "PORT="+port, "DATA_DIR="+data)
+	began := time.Now()
+	if err := p.cmd.Start(); err != nil {
+		return nil, 0, err
+	}
+	for time.Since(began) < 20*time.Second {
+		if resp, err := http.Get(p.url + "/health"); err == nil {
+			resp.Body.Close()
+			return p, time.Since(began), nil
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+	p.Stop(ctx)
+	return nil, 0, errors.New("the server is not ready")
+}
+
+func (p *process) BaseURL() string { return p.url }
+
+func (p *process) Exited() (bool, string) { return p.cmd.ProcessState != nil, "" }
+
+func (p *process) Stop(context.Context) suite.ServerEnd {
+	p.cmd.Process.Kill()
+	p.cmd.Wait()
+	os.RemoveAll(p.data)
+	return suite.ServerEnd{}
 }
 
 // pytestRun runs dir/test_it.py against a server of the schema with faults.

@@ -43,3 +43,6 @@ func sound(before *Schema, op *Operation, turn int) (*Schema, error) {
 	}
 	return next, nil
 }
+
+// OperationID is the id of an operation: its name and 8 hex digits of the hash of its parameters.
+func OperationID(name string, params map[string]string) string { return operationID(name, params) }
