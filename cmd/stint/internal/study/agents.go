@@ -39,7 +39,7 @@ func (w *work) close() error {
 // model is how a configuration's model is called.
 func (w *work) model(c Config) gateway.Model {
 	m := w.study.Model(c.Model)
-	g := gateway.Model{Name: m.Name, ID: m.ID, URL: m.URL, Context: m.Context, MaxOutput: m.MaxOutput, Temperature: m.Temperature, Tools: c.Tools}
+	g := gateway.Model{Name: m.Name, API: m.API, ID: m.ID, URL: m.URL, Context: m.Context, MaxOutput: m.MaxOutput, Temperature: m.Temperature, Tools: c.Tools}
 	if m.KeyEnv != "" {
 		g.Key = w.opt.Getenv(m.KeyEnv)
 	}
