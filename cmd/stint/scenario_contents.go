@@ -164,7 +164,7 @@ func (t *columns) head(title string) {
 	for _, s := range t.sets {
 		fmt.Fprintf(t.tw, "\t%s", clean(s.Dir))
 	}
-	fmt.Fprintln(t.tw, "\t")
+	fmt.Fprintln(t.tw)
 }
 
 func (t *columns) row(name string, value func(*suite.Contents) string) {
@@ -172,7 +172,7 @@ func (t *columns) row(name string, value func(*suite.Contents) string) {
 	for _, s := range t.sets {
 		fmt.Fprintf(t.tw, "\t%s", value(s.Contents))
 	}
-	fmt.Fprintln(t.tw, "\t")
+	fmt.Fprintln(t.tw)
 }
 
 func allOperations(sets []countSet) []suite.OperationCount {

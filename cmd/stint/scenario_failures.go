@@ -130,7 +130,7 @@ func printFailures(w io.Writer, s *shownFailures) error {
 	for _, c := range names {
 		fmt.Fprintf(tw, "\t%s", clean(c))
 	}
-	fmt.Fprintln(tw, "\t")
+	fmt.Fprintln(tw)
 	for _, k := range order {
 		name := k.label + " " + k.operation
 		switch {
@@ -150,7 +150,7 @@ func printFailures(w io.Writer, s *shownFailures) error {
 			}
 			fmt.Fprintf(tw, "\t%d/%d %.0f–%.0f %%", f.Failed, f.Turns, 100*f.CI[0], 100*f.CI[1])
 		}
-		fmt.Fprintln(tw, "\t")
+		fmt.Fprintln(tw)
 	}
 	return tw.Flush()
 }

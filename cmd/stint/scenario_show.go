@@ -171,7 +171,7 @@ func printTurns(w io.Writer, s *shownScenario) error {
 	}
 	fmt.Fprintln(w)
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(tw, "turn\tlabel\toperation\tclauses\tchecks\t")
+	fmt.Fprintln(tw, "turn\tlabel\toperation\tclauses\tchecks")
 	for _, t := range s.Turns {
 		fmt.Fprintf(tw, "%d\t%s\t%s\t%d (+%d ~%d −%d)\t%d\t%s\n", t.Turn, clean(t.Label), clean(t.Operation), t.Clauses, t.Added, t.Changed, t.Removed, t.Checks, clean(t.Title))
 	}
