@@ -45,6 +45,12 @@ func (p *program) create(e *scenario.Entity) {
 		p.line(1, `row = build_%s(call.body(), None, "POST")`, e.Name)
 		p.line(1, "%s.add(check_%s(row, None))", table(e), e.Name)
 	}
+	if p.has(ExtraKey, e.UID, "id") {
+		p.line(1, `if type(call.body().get("id")) is int:`)
+		p.line(2, `row = %s.rows.pop(row["id"])`, table(e))
+		p.line(2, `row["id"] = call.body()["id"]`)
+		p.line(2, `%s.rows[row["id"]] = row`, table(e))
+	}
 	p.line(1, "return %d, show_%s(row)", p.status(e.UID, "create", 201), e.Name)
 }
 

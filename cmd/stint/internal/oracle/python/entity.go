@@ -52,9 +52,18 @@ func (p *program) build(e *scenario.Entity) {
 				fresh = `method != "PATCH"`
 			}
 			p.line(1, "%s = %s if %s else old[%s]", cell(f), quote(e.Machine.Initial), fresh, quote(f.Name))
+			for _, method := range []string{"POST", "PATCH"} {
+				if p.has(StateWrong, f.UID, strings.ToLower(method)) {
+					p.line(1, "if method == %s and body.get(%s) in %s:", quote(method), quote(f.Name), words(f.Values))
+					p.line(2, "%s = body[%s]", cell(f), quote(f.Name))
+				}
+			}
 		default:
 			p.assign(e, f)
 		}
+	}
+	if p.has(ExtraKey, e.UID, "echo") {
+		p.line(1, `row["unknown keys"] = {key: body[key] for key in body if key not in %s}`, words(append([]string{"id"}, fieldNames(e)...)))
 	}
 	p.line(1, "return row")
 }

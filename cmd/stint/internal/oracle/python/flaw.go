@@ -32,12 +32,12 @@ const (
 	OldName          = "old_name"           // a former field works: accept (in requests), return (in answers)
 	WrongStatus      = "wrong_status"       // create, delete, not_found, delete_unknown; code of a rule
 	WrongCode        = "wrong_code"         // another code word, by code; at the API flat, text, no_field
-	ExtraKey         = "extra_key"          // a key in answers that nobody declared
+	ExtraKey         = "extra_key"          // a key in answers that nobody declared: "", echo (unknown ones are kept), id (taken from requests)
 	NotAtomic        = "not_atomic"         // a refused create or update leaves something: create, update
 	ListReversed     = "list_reversed"      // newest first
 	TotalWrong       = "total_wrong"        // one too many
 	DeleteSoft       = "delete_soft"        // a deleted row can still be read
-	AnalyticsWrong   = "analytics_wrong"    // kind, where, measure=UID, entity=UID, empty, cents, n
+	AnalyticsWrong   = "analytics_wrong"    // kind, where, measure=UID, entity=UID, empty, cents, n, cut, order, ties, no_zeros, window, from, to
 	Stale            = "stale"              // parameters of the turn before: KIND:PARAMS, or name:OLD
 
 	LaxUpdate        = "lax_update"        // a rule is not checked by PUT and PATCH, or by one of them: RULE, RULE:PUT, RULE:PATCH
@@ -55,7 +55,7 @@ const (
 	CentsLost        = "cents_lost"        // a decimal is stored without its fraction
 
 	ComputedWrong = "computed_wrong" // kind=KIND, swap, null (counts as nothing), all, joined
-	StateWrong    = "state_wrong"    // a state: initial=STATE, put (begins again); a transition: stays, to=STATE
+	StateWrong    = "state_wrong"    // a state: initial=STATE, post, patch (taken from requests), put (begins again); a transition: stays, to=STATE
 	EffectIgnored = "effect_ignored" // by place among the effects: 0, 1
 	EffectWrong   = "effect_wrong"   // way=N, amount=N (one more)
 	FilterWrong   = "filter_wrong"   // ignored, min, max (exclusive), case, prefix, total
@@ -84,7 +84,7 @@ func (x Flaw) known() bool {
 func knownParams() map[string][]string {
 	none := []string{""}
 	return map[string][]string{
-		Permissive: {"type", "range", "length", "enum", "required", "not_null", "ref", "pattern", "guard", "atom", "near", "state"},
+		Permissive: {"type", "range", "length", "enum", "required", "not_null", "ref", "pattern", "guard", "atom", "near", "state", "sort"},
 		Strict:     {"optional", "nullable", "enum", "extra", "from"}, OffByOne: {"min", "max", "min_len", "max_len", "atom", "page_max"},
 		DefaultIgnored: {"", "PUT"}, UniqueIgnored: {"", "update"}, UniqueSelf: none, PutMerges: none, PatchResets: none,
 		OnDeleteIgnored: none, OnDeleteCascade: none, OnDeleteRestrict: none, FieldMissing: {"", "null"},
@@ -92,14 +92,14 @@ func knownParams() map[string][]string {
 		WrongStatus: {"create", "delete", "not_found", "delete_unknown", "unique", "immutable", "state", "guard", "call"},
 		WrongCode: {"flat", "text", "no_field", "not_found", "type", "required", "null", "range", "length", "enum", "unique", "reference", "pattern",
 			"immutable", "order", "state", "guard"},
-		ExtraKey: none, NotAtomic: {"create", "update"}, ListReversed: none, TotalWrong: none, DeleteSoft: none,
-		AnalyticsWrong: {"kind", "where", "measure", "entity", "empty", "cents", "n"},
+		ExtraKey: {"", "echo", "id"}, NotAtomic: {"create", "update"}, ListReversed: none, TotalWrong: none, DeleteSoft: none,
+		AnalyticsWrong: {"kind", "where", "measure", "entity", "empty", "cents", "n", "cut", "order", "ties", "no_zeros", "window", "from", "to"},
 		Stale:          {"name", "range", "length", "enum", "pattern", "unique", "immutable", "on_delete", "guard", "effect", "computed", "page", "default_sort"},
 		LaxUpdate:      {"type", "null", "range", "length", "enum", "reference", "pattern", "required"},
 		PatternMisread: {"case", "after", "before", "class"}, ImmutableIgnored: {"", "PUT", "PATCH"}, ImmutableStrict: none, ImmutableReset: none,
 		GroupIgnored: {"", "update"}, GroupNarrow: {"first", "second"}, GroupNulls: none, OrderIgnored: none, OrderStrict: none,
 		DefaultForNull: none, ZeroForMissing: none, CentsLost: none,
-		ComputedWrong: {"kind", "swap", "null", "all", "joined"}, StateWrong: {"initial", "put", "stays", "to"},
+		ComputedWrong: {"kind", "swap", "null", "all", "joined"}, StateWrong: {"initial", "post", "patch", "put", "stays", "to"},
 		EffectIgnored: {"0", "1", "2"}, EffectWrong: {"way", "amount"},
 		FilterWrong: {"ignored", "min", "max", "case", "prefix", "total"}, SortWrong: {"ignored", "direction", "ties", "nulls"},
 		PageWrong: {"default", "limit", "offset", "shift", "total"}, NestedWrong: {"all", "unknown"},
@@ -179,6 +179,9 @@ func (p *program) extraKeys(e *scenario.Entity) {
 	}
 	if p.has(ExtraKey, e.UID, "") {
 		p.line(2, `"row_version": 1,`)
+	}
+	if p.has(ExtraKey, e.UID, "echo") {
+		p.line(2, `**row.get("unknown keys", {}),`)
 	}
 }
 

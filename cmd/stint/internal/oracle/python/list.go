@@ -129,8 +129,13 @@ func (p *program) sort(e *scenario.Entity) {
 		p.line(1, `sort = query_text(call, "sort")`)
 		p.line(1, "if sort is not None:")
 		p.line(2, `key = sort[1:] if sort.startswith("-") else sort`)
-		p.line(2, "if key not in %s:", words(keys))
-		p.line(3, `raise Refused(400, "query", "sort")`)
+		if p.has(Permissive, e.List.Sorts[0].UID, "sort") {
+			p.line(2, "if key not in %s:", words(keys))
+			p.line(3, `key = "id"`)
+		} else {
+			p.line(2, "if key not in %s:", words(keys))
+			p.line(3, `raise Refused(400, "query", "sort")`)
+		}
 		p.line(2, `rows = ordered(rows, key, sort.startswith("-"))`)
 		p.unsorted(e)
 		depth = 2

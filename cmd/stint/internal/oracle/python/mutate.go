@@ -2,6 +2,7 @@ package python
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -294,7 +295,20 @@ func (x Flaw) onStatistic(s *scenario.Schema, a *scenario.Analytics) {
 	what, uid, _ := strings.Cut(x.Param, "=")
 	switch what {
 	case "kind":
-		a.Kind, a.Measure = scenario.StatCount, ""
+		switch a.Kind {
+		case scenario.StatMin:
+			a.Kind = scenario.StatMax
+		case scenario.StatMax:
+			a.Kind = scenario.StatMin
+		case scenario.StatAvg:
+			a.Kind = scenario.StatSum
+		case scenario.StatSum:
+			a.Kind, a.Measure = scenario.StatCount, ""
+		default:
+			a.Measure = ""
+		}
+	case "cut":
+		a.N = math.MaxInt32
 	case "where":
 		a.Where, a.Equals = "", nil
 	case "n":

@@ -55,19 +55,50 @@ func (p *program) action(e *scenario.Entity, a *scenario.Action) {
 		return
 	}
 	if q := a.Param; q != nil {
-		name := quote(q.Name)
-		p.line(1, "body = call.body_if_any()")
-		p.line(1, "if %s not in body:", name)
-		p.line(2, `raise Refused(400, "required", %s)`, name)
-		p.line(1, "if body[%s] is None:", name)
-		p.line(2, `raise Refused(400, "null", %s)`, name)
-		p.line(1, "amount = as_integer(body[%s], %s)", name, name)
-		p.line(1, "if amount < %d or amount > %d:", q.Min, q.Max)
-		p.line(2, `raise Refused(400, "range", %s)`, name)
+		p.parameterOf(a.UID, q)
 	}
 	p.guard(a.UID, a.Guard)
 	p.effects(a.Effects)
 	p.line(1, "return %d, show_%s(row)", p.status(a.UID, "call", 200), e.Name)
+}
+
+// parameterOf writes how an action comes to its amount.
+func (p *program) parameterOf(uid string, q *scenario.Param) {
+	name := quote(q.Name)
+	refuse := func(depth int, code string) {
+		p.line(depth, "raise Refused(400, %s, %s)", quote(p.code(uid, code)), name)
+	}
+	p.line(1, "body = call.body_if_any()")
+	p.line(1, "if %s not in body:", name)
+	if p.has(Permissive, uid, "required") {
+		p.line(2, "body[%s] = %d", name, q.Min)
+	} else {
+		refuse(2, "required")
+	}
+	p.line(1, "if body[%s] is None:", name)
+	if p.has(Permissive, uid, "not_null") {
+		p.line(2, "body[%s] = %d", name, q.Min)
+	} else {
+		refuse(2, "null")
+	}
+	switch {
+	case p.has(Permissive, uid, "type"):
+		p.line(1, "try:")
+		p.line(2, "amount = as_integer(body[%s], %s)", name, name)
+		p.line(1, "except Refused:")
+		p.line(2, "amount = %d", q.Min)
+	case p.code(uid, "type") != "type":
+		p.line(1, "try:")
+		p.line(2, "amount = as_integer(body[%s], %s)", name, name)
+		p.line(1, "except Refused:")
+		refuse(2, "type")
+	default:
+		p.line(1, "amount = as_integer(body[%s], %s)", name, name)
+	}
+	if !p.has(Permissive, uid, "range") {
+		p.line(1, "if amount < %d or amount > %d:", q.Min, q.Max)
+		refuse(2, "range")
+	}
 }
 
 // guard writes the condition that must hold before a request changes anything.

@@ -128,7 +128,7 @@ func TestSourceCompiles(t *testing.T) {
 			}
 		}
 	}
-	for x, want := range map[Flaw]bool{{"stale", "e1", ""}: false, {OffByOne, "e2.f2", "middle"}: false, {ExtraKey, "e1", "echo"}: false, {}: false,
+	for x, want := range map[Flaw]bool{{"stale", "e1", ""}: false, {OffByOne, "e2.f2", "middle"}: false, {ExtraKey, "e1", "more"}: false, {}: false,
 		{OffByOne, "e2.f2", "max"}: false, {PutMerges, "e7", ""}: false, {EndpointMissing, "e1", ""}: false, {EndpointMissing, "e1.p3", ""}: true,
 		{OffByOne, "e2.f2", "min"}: true, {PutMerges, "e1", ""}: true, {EndpointMissing, "a1", ""}: true} {
 		if x.Supported(s) != want {

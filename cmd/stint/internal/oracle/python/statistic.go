@@ -35,18 +35,40 @@ func (p *program) statistic(a *scenario.Analytics) {
 		p.line(1, "groups = []")
 		p.line(1, "for owner in %s.all():", table(p.schema.Entity(group.Target)))
 		p.line(2, `members = [row for row in rows if %s == owner["id"]]`, cell(group))
-		p.line(2, `groups.append({"key": owner["id"], "value": %s})`, p.size(a, "members", measure))
+		depth := 2
+		if p.has(AnalyticsWrong, a.UID, "no_zeros") {
+			p.line(2, "if members:")
+			depth = 3
+		}
+		p.line(depth, `groups.append({"key": owner["id"], "value": %s})`, p.size(a, "members", measure))
+		if p.has(AnalyticsWrong, a.UID, "order") {
+			p.line(1, "groups.reverse()")
+		}
 		p.line(1, `return 200, {"groups": groups}`)
 	default:
 		if a.Kind == scenario.StatWindow && day != nil {
 			p.line(1, `since, until = query_day(call, "from"), query_day(call, "to")`)
-			p.line(1, "rows = [row for row in rows if %s is not None and since <= %s <= until]", cell(day), cell(day))
+			p.window(a, day)
 		}
 		if p.has(AnalyticsWrong, a.UID, "empty") {
 			p.line(1, "if not rows:")
 			p.line(2, `return 200, {"value": None}`)
 		}
 		p.line(1, `return 200, {"value": %s}`, p.size(a, "rows", measure))
+	}
+}
+
+// window keeps the rows whose day lies between the two of the request.
+func (p *program) window(a *scenario.Analytics, day *scenario.Field) {
+	low, high := "<=", "<="
+	if p.has(AnalyticsWrong, a.UID, "from") {
+		low = "<"
+	}
+	if p.has(AnalyticsWrong, a.UID, "to") {
+		high = "<"
+	}
+	if !p.has(AnalyticsWrong, a.UID, "window") {
+		p.line(1, "rows = [row for row in rows if %s is not None and since %s %s %s until]", cell(day), low, cell(day), high)
 	}
 }
 
@@ -97,7 +119,16 @@ func (p *program) groups(a *scenario.Analytics, group, measure *scenario.Field) 
 		p.line(1, "sizes = {key: len(members[key]) for key in keys}")
 	}
 	if a.Kind == scenario.StatTop {
-		p.line(1, "keys = sorted(keys, key=lambda key: -sizes[key])[:%d]  # sorted is stable", a.N)
+		if p.has(AnalyticsWrong, a.UID, "ties") {
+			p.line(1, "keys.reverse()")
+		}
+		sign := "-"
+		if p.has(AnalyticsWrong, a.UID, "order") {
+			sign = ""
+		}
+		p.line(1, "keys = sorted(keys, key=lambda key: %ssizes[key])[:%d]  # sorted is stable", sign, a.N)
+	} else if p.has(AnalyticsWrong, a.UID, "order") {
+		p.line(1, "keys.reverse()")
 	}
 	value := "sizes[key]"
 	if measure != nil && measure.Type == scenario.Decimal {
