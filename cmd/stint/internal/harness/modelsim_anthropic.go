@@ -61,7 +61,7 @@ func (simAnthropic) read(body []byte) (SimRequest, error) {
 	return r, nil
 }
 
-// simInput is the input of a call as the text of its arguments, with the line ends and quotes of its command plain.
+// simInput is the input of a call as the text of its arguments.
 func simInput(raw json.RawMessage) string {
 	var s string
 	if json.Unmarshal(raw, &s) == nil {
