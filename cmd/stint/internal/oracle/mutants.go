@@ -255,7 +255,11 @@ func (l *lister) gone(t *scenario.Tombstone, prev *scenario.Schema) {
 		l.add(OldName, "return")
 		return
 	}
-	l.add(OldName, "accept", "return")
+	// Requests can not set what the service alone decides, under whatever name.
+	if !f.Managed() {
+		l.add(OldName, "accept")
+	}
+	l.add(OldName, "return")
 	if prev == nil {
 		return
 	}

@@ -164,10 +164,11 @@ func drawOperation(opt Options, s *Schema, turn int) (Operation, *Schema, error)
 func operationOrder(seed uint64, s *Schema, turn int, label string) []kindOfOperation {
 	var kinds []kindOfOperation
 	arrivals := make(map[string]float64)
+	short := shortage(s, turn)
 	for _, k := range operations() {
 		if k.label == label {
 			kinds = append(kinds, k)
-			arrivals[k.name] = arrival(stream(seed, turnLabel(turn, "operation/"+k.name)), k.weight*lean(s, turn, k.name))
+			arrivals[k.name] = arrival(stream(seed, turnLabel(turn, "operation/"+k.name)), k.weight*lean(short, k.name))
 		}
 	}
 	slices.SortFunc(kinds, func(a, b kindOfOperation) int { return compare(arrivals[a.name], arrivals[b.name]) })

@@ -240,8 +240,8 @@ func (c *Computed) check(entity string, typ Type, at lookup) error {
 	var types [2]Type
 	for i, uid := range c.Inputs {
 		owner, f := at(uid)
-		if f == nil || owner != entity || f.Managed() {
-			return fmt.Errorf("input %q is no field of the entity that requests set", uid)
+		if f == nil || owner != entity || f.Managed() || f.Immutable {
+			return fmt.Errorf("input %q is no field of the entity that requests can change", uid)
 		}
 		types[i] = f.Type
 	}
@@ -371,6 +371,9 @@ func (s *Schema) checkEffects(e *Entity, c *Command, at lookup) error {
 		owner, f := at(x.Target)
 		if f == nil || owner != x.targetOf(e.UID, at) || !s.takesEffects(owner, f) {
 			return fmt.Errorf("%q is no integer without rules of the row that is changed", x.Target)
+		}
+		if _, ref := at(x.Ref); ref != nil && ref.Immutable {
+			return fmt.Errorf("the row that is changed is found by %s, which can never change", ref.Name)
 		}
 		switch x.Kind {
 		case EffectSet:

@@ -108,29 +108,27 @@ func titleDefault(s *Schema, p map[string]string) string {
 	return fmt.Sprintf("%s.%s: default %s", e.Name, f.Name, f.Literal(f.Default))
 }
 
+// enumerateDropDefault offers defaults of fields that may not be null, which must be given then.
 func enumerateDropDefault(x *enumeration) {
 	x.eachField(func(_ *Entity, f *Field) {
-		if f.Default == nil {
+		if f.Default == nil || f.Nullable {
 			return
 		}
 		c := *f
-		dropDefault(&c)
+		c.Default, c.Required = nil, true
 		x.addChanged(c, map[string]string{"field": f.UID})
 	})
 }
-
-// dropDefault leaves a field that may be null optional; any other must be given now.
-func dropDefault(f *Field) { f.Default, f.Required = nil, !f.Nullable }
 
 func applyDropDefault(s *Schema, p map[string]string) error {
 	_, f, err := s.fieldParam(p, "field")
 	if err != nil {
 		return err
 	}
-	if f.Default == nil {
-		return errors.New("no default to drop")
+	if f.Default == nil || f.Nullable {
+		return errors.New("no default to drop, or null could take its place")
 	}
-	dropDefault(f)
+	f.Default, f.Required = nil, true
 	return nil
 }
 

@@ -113,9 +113,13 @@ func growth(operation string) float64 {
 	return 0
 }
 
-// lean is the factor of an operation's weight that brings the schema back to the curve.
-func lean(s *Schema, turn int, operation string) float64 {
+// shortage says how far a schema is from the curve, in thirds of the size that it should have: from -2, far too large, to 2.
+func shortage(s *Schema, turn int) float64 {
 	want := TargetSize(turn)
-	short := (want - s.ExpectedSize()) / (want / 3)
-	return math.Exp(sizePull * max(-2, min(2, short)) * growth(operation))
+	return max(-2, min(2, (want-s.ExpectedSize())/(want/3)))
+}
+
+// lean is the factor of an operation's weight that brings the schema back to the curve.
+func lean(shortage float64, operation string) float64 {
+	return math.Exp(sizePull * shortage * growth(operation))
 }

@@ -58,7 +58,7 @@ const conventionsText = "## Conventions\n\n" +
 	"- Strings are kept exactly as they are sent. A number without fraction is exact up to 9007199254740991 on either side of zero; how a whole number written as 5.0 is taken is left open. " +
 	"A number with at most two decimal places is returned with the same value, in any notation.\n" +
 	"- Whether a field may be missing and whether it may be null are two separate rules. In a `PATCH`, a missing field is never an error.\n" +
-	"- Rules about type, range, length, values, uniqueness and references apply to `POST`, `PUT` and `PATCH` alike, and to values that are not null.\n" +
+	"- Rules about type, range, length, form, values, order, uniqueness and references apply to `POST`, `PUT` and `PATCH` alike, and to values that are not null.\n" +
 	"- If a request breaks several rules, any of the answers that fit is right.\n" +
 	"- Query parameters, headers of requests, other methods, malformed JSON and paths that are not mentioned here are left open.\n" +
 	"- Deleting an object that others refer to follows the rule of each reference. A reference that forbids the deletion forbids it even if the referring object would be deleted by another rule.\n" +

@@ -25,13 +25,15 @@ func (t *target) state() {
 		d.send("GET", item(t.e, "a"), nil, t.mine(200))
 	})
 	t.check("put", "PUT keeps it", "state", "effect", "none", func(d *draft) {
-		d.make(t.e, "a", d.minimal(t.e, "a"))
+		b := d.minimal(t.e, "a")
+		d.make(t.e, "a", b)
 		d.bring(t.e, "a", other)
-		d.send("PUT", item(t.e, "a"), d.minimal(t.e, "b"), t.mine(200))
+		d.send("PUT", item(t.e, "a"), d.kept(t.e, d.minimal(t.e, "b"), b), t.mine(200))
 	})
 	t.check("put_other", "PUT with another state keeps it", "state", "effect", "extra", func(d *draft) {
-		d.make(t.e, "a", d.minimal(t.e, "a"))
-		d.send("PUT", item(t.e, "a"), d.minimal(t.e, "b").but(t.f.Name, other), t.mine(200))
+		b := d.minimal(t.e, "a")
+		d.make(t.e, "a", b)
+		d.send("PUT", item(t.e, "a"), d.kept(t.e, d.minimal(t.e, "b"), b).but(t.f.Name, other), t.mine(200))
 	})
 }
 
