@@ -242,3 +242,37 @@ func TestPowerErrors(t *testing.T) {
 		t.Error("sign test of no pairs")
 	}
 }
+
+// TestScenariosFor: the size found is enough and one tenth less is not, and a
+// family needs more; equal configurations are never told apart.
+func TestScenariosFor(t *testing.T) {
+	a, err := SuccessForMean(15, 0.5, 101)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := SuccessForMean(40, 0.5, 101)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := PowerModel{SuccessA: a, SuccessB: b, ScenarioSD: 0.5, Cap: 101}
+	last := 0
+	for _, tests := range []int{1, 325} {
+		r, err := ScenariosFor(m, StudyPlan{Tests: tests, Studies: 400}, 0.8)
+		if err != nil || !r.Defined || r.Power.Power < 0.8 || r.Scenarios <= last {
+			t.Fatalf("%d tests: %+v, %v", tests, r, err)
+		}
+		last = r.Scenarios
+		less, err := PowerSim(m, StudyPlan{Scenarios: r.Scenarios * 9 / 10, Tests: tests, Studies: 400})
+		if err != nil || less.Power >= 0.8 {
+			t.Errorf("%d tests: %d scenarios suffice: %+v, %v", tests, r.Scenarios*9/10, less, err)
+		}
+	}
+	m.SuccessB = a
+	r, err := ScenariosFor(m, StudyPlan{Studies: 40}, 0.8)
+	if err != nil || r.Defined || r.Reason == "" {
+		t.Errorf("equal configurations: %+v, %v", r, err)
+	}
+	if _, err := ScenariosFor(m, StudyPlan{}, 1.5); err == nil {
+		t.Error("power 1.5: no error")
+	}
+}

@@ -33,10 +33,12 @@ Runs are simulated: every turn passes with a probability that differs between sc
 (--sd, in logits), a run ends at its first failed turn. --interaction is the part of that
 spread that concerns one configuration only; with it, repeats do not replace scenarios.
 
+--to MEAN says how many scenarios tell the baseline from a configuration with that mean.
 --attainable asks the other way round: can the exact test of so many scenarios give the p
 that somebody reports?`,
 		Example: "  " + e.Self + " power --mean 28.4 --pairs 28\n" +
 			"  " + e.Self + " power --from runs/demo --scenarios 10\n" +
+			"  " + e.Self + " power --mean 39.4 --to 57 --pairs 325\n" +
 			"  " + e.Self + " power --attainable 0.014 --scenarios 7",
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -47,6 +49,7 @@ that somebody reports?`,
 	fl := cmd.Flags()
 	fl.StringSliceVar(&f.from, "from", nil, "take baselines and spread from the runs in `DIR`; repeat it for several pilots, or name outcome files with --cap")
 	fl.Float64Var(&f.mean, "mean", 0, "mean turns of the baseline")
+	fl.Float64Var(&f.to, "to", 0, "say how many scenarios tell the baseline from this `mean`")
 	fl.StringVar(&f.preset, "preset", "", "baseline of a simulated agent without retries: weak, medium or strong")
 	fl.IntVar(&f.plan.Scenarios, "scenarios", 20, "scenarios")
 	fl.IntVar(&f.plan.Repeats, "repeats", 1, "runs per configuration and scenario")
@@ -66,6 +69,7 @@ type powerFlags struct {
 	from                  []string
 	preset                string
 	mean, sd, interaction float64
+	to                    float64 // mean of the better configuration
 	power                 float64
 	cap                   int
 	plan                  stats.StudyPlan
@@ -106,6 +110,9 @@ func power(ctx context.Context, e *env, f powerFlags) error {
 	bases, err := f.baselines(ctx, e)
 	if err != nil {
 		return err
+	}
+	if f.set("to") {
+		return f.scenariosFor(ctx, e, bases)
 	}
 	sizes := []int{f.plan.Scenarios / 2, f.plan.Scenarios, 2 * f.plan.Scenarios, 4 * f.plan.Scenarios}
 	families := slices.Compact([]int{1, f.plan.Tests})
