@@ -128,7 +128,7 @@ func (u *upstream) once(ctx context.Context, req *http.Request, body []byte, inf
 	r.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	resp, err := u.http.Do(r)
 	if err != nil {
-		return nil, u.recordFailure(began, info, &ProviderError{Class: ClassProviderError, Message: oneLine(cause(err).Error()), Err: err, ours: ctx.Err() != nil})
+		return nil, u.recordFailure(began, info, u.silence(ctx, began, &ProviderError{Class: ClassProviderError, Message: oneLine(cause(err).Error()), Err: err}))
 	}
 	out := &reply{resp: resp, began: began}
 	if info.stream && resp.StatusCode == http.StatusOK && strings.HasPrefix(resp.Header.Get("Content-Type"), "text/event-stream") {
@@ -178,8 +178,8 @@ func (u *upstream) firstEvent(ctx context.Context, out *reply, info *call) *Prov
 		case err != nil && errors.Is(err, io.EOF):
 			return u.recordFailure(out.began, info, &ProviderError{Class: ClassProviderError, Status: resp.StatusCode, Message: "the stream ended before its first event"})
 		case err != nil:
-			return u.recordFailure(out.began, info, &ProviderError{Class: ClassProviderError, Status: resp.StatusCode, Err: err, ours: ctx.Err() != nil,
-				Message: "the stream broke off before its first event: " + oneLine(cause(err).Error())})
+			return u.recordFailure(out.began, info, u.silence(ctx, out.began, &ProviderError{Class: ClassProviderError, Status: resp.StatusCode, Err: err,
+				Message: "the stream broke off before its first event: " + oneLine(cause(err).Error())}))
 		case e.data == nil || e.name == "ping":
 			continue // to keep the connection open
 		}
@@ -189,6 +189,18 @@ func (u *upstream) firstEvent(ctx context.Context, out *reply, info *call) *Prov
 		out.first = e
 		return nil
 	}
+}
+
+// silence decides whom a try is put down to that has no answer because the attempt or its agent ended: to the end,
+// unless the provider had not said a word for as long as one waits for a provider.
+func (u *upstream) silence(ctx context.Context, began time.Time, e *ProviderError) *ProviderError {
+	if ctx.Err() == nil {
+		return e
+	}
+	if e.ours = time.Since(began) < u.opt.ProviderWait; !e.ours {
+		e.Message = fmt.Sprintf("no answer within %v", u.opt.ProviderWait)
+	}
+	return e
 }
 
 // cause strips the URL that net/http puts before the reason.

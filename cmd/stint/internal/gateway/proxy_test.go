@@ -461,6 +461,35 @@ func TestProxyBudgets(t *testing.T) {
 	}
 }
 
+func TestProxySilence(t *testing.T) {
+	t.Parallel()
+	url, _ := endpoint(t, func(_ http.ResponseWriter, r *http.Request) {
+		_, _ = io.ReadAll(r.Body)
+		<-r.Context().Done()
+	})
+	p := proxy(t)
+	for _, patience := range []time.Duration{20 * time.Millisecond, time.Hour} {
+		rec := NewRecorder(nil)
+		a := open(t, p, Options{Model: Model{URL: url}, Recorder: rec, Retry: true, ProviderWait: patience})
+		ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+		req, err := http.NewRequestWithContext(ctx, http.MethodPost, "http://gateway"+chatPath, strings.NewReader(streamRequest))
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Authorization", "Bearer "+a.Token())
+		if resp, err := agent(p).Do(req); err == nil {
+			resp.Body.Close()
+			t.Error("an answer came")
+		}
+		cancel()
+		a.Close()
+		silent := patience < time.Second
+		if s := a.State(); (s.Last != nil) != silent || (s.Abandoned == 1) == silent || silent && !strings.Contains(s.Last.Error(), "no answer within 20ms") {
+			t.Errorf("patience %v: %+v, recorded %s", patience, s, kinds(t, rec))
+		}
+	}
+}
+
 func TestProxyAgentLeaves(t *testing.T) {
 	t.Parallel()
 	gone := make(chan struct{}, 2)
