@@ -6,11 +6,13 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 )
 
@@ -130,13 +132,47 @@ func printReport(w io.Writer, r *suite.Report) error {
 		return err
 	}
 	fmt.Fprintf(w, "\n%s; the bar is %s at every turn\n", plural(survivors, "survivor"), percent(r.MinScore))
-	tw = tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	return printSurvivors(w, r)
+}
+
+// printSurvivors lists every mutant that was not killed, one line for the turns in a row that it survived.
+func printSurvivors(w io.Writer, r *suite.Report) error {
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, s := range r.Scenarios {
+		turns := map[oracle.Fault][]int{}
+		var order []oracle.Fault
 		for _, x := range s.Survived {
-			fmt.Fprintf(tw, "  %s\tturn %d\t%s\t%s\t%s\t%s\n", s.Name, x.Turn, clean(x.Clause), clean(x.Kind), clean(x.Subject), clean(x.Param))
+			if turns[x.Fault] == nil {
+				order = append(order, x.Fault)
+			}
+			turns[x.Fault] = append(turns[x.Fault], x.Turn)
+		}
+		for _, f := range order {
+			fmt.Fprintf(tw, "  %s\t%s\t%s\t%s\t%s\t%s\n", s.Name, turnRanges(turns[f]), clean(f.Clause), clean(f.Kind), clean(f.Subject), clean(f.Param))
 		}
 	}
 	return tw.Flush()
+}
+
+// turnRanges writes ascending turns in short: turn 3, turns 3–7, 9.
+func turnRanges(turns []int) string {
+	if len(turns) == 1 {
+		return fmt.Sprintf("turn %d", turns[0])
+	}
+	var parts []string
+	for i := 0; i < len(turns); {
+		j := i
+		for j+1 < len(turns) && turns[j+1] == turns[j]+1 {
+			j++
+		}
+		if j > i {
+			parts = append(parts, fmt.Sprintf("%d–%d", turns[i], turns[j]))
+		} else {
+			parts = append(parts, fmt.Sprint(turns[i]))
+		}
+		i = j + 1
+	}
+	return "turns " + strings.Join(parts, ", ")
 }
 
 // percent writes a share so that only what is whole looks whole.

@@ -242,8 +242,11 @@ func (w *maker) try(ctx context.Context, name string, seed uint64) (f *suite.Fil
 		return nil, "", err
 	}
 	m, err := suite.Make(ctx, sc, 0)
-	if err != nil {
-		return nil, "", err
+	switch {
+	case ctx.Err() != nil:
+		return nil, "", ctx.Err()
+	case err != nil: // generators and oracle do not agree on a request
+		return nil, clean(err.Error()), nil
 	}
 	if twin := w.contents[m.Content]; twin != "" {
 		return nil, "it has the same content as " + twin, nil

@@ -195,6 +195,9 @@ func TestScenarioReport(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, b.String())
 		}
 	}
+	if got := turnRanges([]int{1, 2, 3, 7, 9, 10}); got != "turns 1–3, 7, 9–10" {
+		t.Errorf("turns %q", got)
+	}
 	if r.Accepted() != 0 {
 		t.Error("it is accepted")
 	}
