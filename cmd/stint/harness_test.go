@@ -108,7 +108,12 @@ func (c tried) simulate(t *testing.T, out *outcome) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	rules, err := harness.ParseSimRules(or(c.script, "perfect"))
+	var rules []harness.SimRule
+	if strings.HasPrefix(c.script, "- ") {
+		rules, err = harness.ReadSimRules("the test's rules", []byte(c.script))
+	} else {
+		rules, err = harness.ParseSimRules(or(c.script, "perfect"))
+	}
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -221,6 +226,59 @@ const (
 	myAgent     = "testdata/harness/agent.yaml"
 	faultyAgent = "testdata/harness/faulty.yaml"
 )
+
+// asked says whether a request of a turn holds a text that was said before.
+func (out *outcome) asked(text string, in func(r harness.SimRequest) bool) bool {
+	for _, r := range out.requests {
+		if !in(r) {
+			continue
+		}
+		for _, m := range r.Messages {
+			if strings.Contains(m.Text, text) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// TestHarnessOfOneFile shows that a harness is one file: an agent in sixty lines plays whole episodes, in a sandbox and
+// without one, and its conversation goes on over turns or not.
+func TestHarnessOfOneFile(t *testing.T) {
+	requireBubblewrap(t)
+	requireProgram(t, "python3", "for the agent")
+	for name, c := range map[string]struct {
+		tried
+		remembers bool
+	}{
+		"continue": {tried{more: ", feedback: detailed, retries: 1", script: "wrong@1"}, true},
+		"fresh":    {tried{more: ", session: fresh, feedback: detailed, retries: 1", script: "wrong@1"}, false},
+		"none":     {tried{kind: "none"}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c.harness, c.changes = myAgent, 2
+			out := c.play(t)
+			if out.err != nil || len(out.tables.Episodes) != 1 || *out.tables.Episodes[0].TurnsPassed != 3 {
+				t.Fatalf("%v: %s", out.err, out.detail())
+			}
+			ep := out.tables.Episodes[0]
+			if ep.Harness != "my-agent" || ep.HarnessVersion != "1.0.0" || *ep.ModelReturned != "m" {
+				t.Errorf("episode %+v", ep)
+			}
+			last := out.requests[len(out.requests)-1]
+			first := out.tables.Turns[0].ChangeText
+			if got := out.asked(*first, func(r harness.SimRequest) bool { return len(r.Messages) == len(last.Messages) }); got != c.remembers {
+				t.Errorf("the last turn knows the first: %v, want %v", got, c.remembers)
+			}
+			for _, a := range out.tables.Attempts {
+				if a.Input == nil || *a.Input == 0 {
+					t.Errorf("attempt %+v has no tokens", a)
+				}
+			}
+		})
+	}
+}
 
 // TestHarnessFaults drives a program that goes wrong in every way: each ends as its own reason, within its limits.
 func TestHarnessFaults(t *testing.T) {

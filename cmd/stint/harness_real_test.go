@@ -1,0 +1,212 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
+	"github.com/stint-bench/stint/logs"
+)
+
+// realHarnesses are those whose programs CI installs.
+var realHarnesses = []string{"opencode", "qwen-code", "mini-swe"}
+
+// requireHarness skips where a program is not installed; under CI, which installs it, that is a failure.
+func requireHarness(t *testing.T, name string) {
+	t.Helper()
+	requireBubblewrap(t)
+	f, err := harness.Load(name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err = (harness.Installer{}).Find(f); err == nil {
+		return
+	}
+	if os.Getenv("STINT_REQUIRE") != "" {
+		t.Fatal(err)
+	}
+	t.Skipf("%v; install it with stint harness install %s", err, name)
+}
+
+// TestHarnessEpisodes lets the real programs play an episode of three turns, of which the second is rescued by a
+// retry, in the sandbox and through the gateway.
+func TestHarnessEpisodes(t *testing.T) {
+	for _, name := range realHarnesses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireHarness(t, name)
+			out := tried{harness: name, changes: 2, script: "wrong@1", more: ", feedback: detailed, retries: 1"}.play(t)
+			if out.err != nil {
+				t.Fatal(out.err)
+			}
+			var got []string
+			for _, a := range out.tables.Attempts {
+				got = append(got, fmt.Sprintf("%d.%d %s passed=%v %s", a.Turn, *a.Attempt, a.Kind, *a.Passed, *a.Completion))
+			}
+			want := []string{"0.0 first passed=true clean", "1.0 first passed=false clean", "1.1 retry passed=true clean", "2.0 first passed=true clean"}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Fatalf("attempts (-want +got):\n%s%s", diff, out.detail())
+			}
+			ep := out.tables.Episodes[0]
+			if *ep.TurnsPassed != 3 || ep.Harness != name || ep.HarnessVersion == "" || *ep.ModelReturned != "m" || !strings.HasPrefix(ep.Sandbox, "bubblewrap") {
+				t.Errorf("episode %+v", ep)
+			}
+			sameTokens(t, name, &out)
+			remembers(t, name, &out)
+			readersSeeTheCalls(t, &out)
+		})
+	}
+}
+
+// sameTokens holds the gateway's count against the program's own. They are equal, except that OpenCode asks for a
+// title once, which its session does not keep.
+func sameTokens(t *testing.T, name string, out *outcome) {
+	t.Helper()
+	for i, a := range out.tables.Attempts {
+		if a.Input == nil || a.ReportedInput == nil || a.Output == nil || a.ReportedOutput == nil {
+			t.Errorf("turn %d: tokens %+v, reported %+v", a.Turn, a.Tokens, a.ReportedTokens)
+			continue
+		}
+		in, output := *a.Input-*a.ReportedInput, *a.Output-*a.ReportedOutput
+		if a.Cached != nil && a.ReportedCached != nil {
+			in += *a.Cached - *a.ReportedCached
+		}
+		if name == "opencode" && i == 0 {
+			title := answerTokens(out, "title generator")
+			in, output = in-title[0], output-title[1]
+			if title[0] == 0 {
+				t.Errorf("no request for a title was seen")
+			}
+		}
+		if in != 0 || output != 0 {
+			t.Errorf("turn %d: the gateway counted %d input and %d output tokens more than the program", a.Turn, in, output)
+		}
+	}
+}
+
+// answerTokens are the tokens of the answer to the first request whose prompt has these words.
+func answerTokens(out *outcome, words string) (inOut [2]int64) {
+	found := false
+	for _, e := range out.tables.Events {
+		if e.Via != logs.ViaGateway {
+			continue
+		}
+		found = found || e.Kind == logs.EventMessage && strings.Contains(e.Text, words)
+		if found && e.Kind == logs.EventModelAnswer && e.Input != nil && e.Output != nil && *e.Output < 9 {
+			return [2]int64{*e.Input, *e.Output}
+		}
+	}
+	return inOut
+}
+
+// remembers checks that the last turn's conversation holds the first turn's request, where a program can go on.
+func remembers(t *testing.T, name string, out *outcome) {
+	t.Helper()
+	first := strings.SplitN(*out.tables.Turns[0].ChangeText, "\n", 2)[0]
+	last := strings.SplitN(*out.tables.Turns[2].ChangeText, "\n", 2)[0]
+	got := out.asked(first, func(r harness.SimRequest) bool {
+		for _, m := range r.Messages {
+			if strings.Contains(m.Text, last) {
+				return true
+			}
+		}
+		return false
+	})
+	if want := name != "mini-swe"; got != want {
+		t.Errorf("the last turn knows the first turn's request: %v, want %v", got, want)
+	}
+}
+
+// readersSeeTheCalls checks that both sources of events tell of the same tool calls.
+func readersSeeTheCalls(t *testing.T, out *outcome) {
+	t.Helper()
+	calls := map[string][]string{}
+	results := 0
+	for _, e := range out.tables.Events {
+		switch {
+		case e.Kind == logs.EventToolCall && e.CallID != nil:
+			calls[e.Via] = append(calls[e.Via], *e.CallID)
+		case e.Kind == logs.EventToolResult && e.Via == logs.ViaReader:
+			results++
+		case e.Kind == logs.EventUnreadable:
+			t.Errorf("unreadable: %s", e.Text)
+		}
+	}
+	if diff := cmp.Diff(calls[logs.ViaGateway], calls[logs.ViaReader]); diff != "" || results != len(calls[logs.ViaReader]) || results < 16 {
+		t.Errorf("%d results; calls (-gateway +reader):\n%s", results, diff)
+	}
+}
+
+// misbehaviour is something a model or its provider does wrong, and how the attempt ends for each program.
+type misbehaviour struct {
+	tried
+	ending map[string]string   // by program; "" for all others
+	events map[string][]string // by program, "" for all: "VIA KIND WORDS"
+}
+
+const killEverything = "- {do: broad-kill, command: 'kill -9 -1'}"
+
+func misbehaviours() map[string]misbehaviour {
+	all := func(s string) map[string]string { return map[string]string{"": s} }
+	sees := func(s ...string) map[string][]string { return map[string][]string{"": s} }
+	return map[string]misbehaviour{
+		"odd calls": {tried{script: "bad-json,unknown-tool,duplicate-id*2"}, all("self clean"),
+			sees("gateway rejected_call bad_call", "gateway rejected_call unknown_tool", "gateway notice duplicate_id", "reader rejected_call ")},
+		"endless call": {tried{script: "loop", attempt: "wall: 4m, requests: 9"},
+			map[string]string{"": "limit:requests cut", "qwen-code": "self cut"},
+			map[string][]string{"": {"gateway error budget"}, "qwen-code": {"reader loop_guard consecutive_identical"}}},
+		"rate limit":   {tried{script: "rate-limit"}, all("void:rate_limit"), sees("gateway error rate_limit", "gateway retry rate_limit")},
+		"server error": {tried{script: "server-error"}, all("void:provider_error"), sees("gateway error provider_error", "gateway retry provider_error")},
+		"quota":        {tried{script: "quota"}, all("void:rate_limit"), sees("gateway error quota")},
+		"context":      {tried{script: "context-length"}, all("self cut"), sees("gateway error context_length", "journal agent_exit context_overflow")},
+		// mini-swe-agent's own retries are off, so that the gateway's are the only ones.
+		"cut stream":  {tried{script: "cut-stream"}, map[string]string{"": "self clean", "mini-swe": "void:provider_error"}, sees("gateway error cut_stream")},
+		"empty":       {tried{script: "empty*0"}, map[string]string{"": "self empty", "mini-swe": "self cut"}, sees("gateway notice empty_answer")},
+		"broad kill":  {tried{script: killEverything}, all("self cut"), sees("journal agent_exit SIGKILL", "gateway tool_call kill -9 -1")},
+		"held output": {tried{script: "held-output", attempt: "wall: 100s, requests: 40"}, all("self clean"), map[string][]string{"mini-swe": {"reader notice tool_end: by=limit limit=time"}}},
+	}
+}
+
+// TestHarnessMisbehaviour has a model and its provider do wrong what real ones do wrong.
+func TestHarnessMisbehaviour(t *testing.T) {
+	for _, name := range realHarnesses {
+		for what, c := range misbehaviours() {
+			t.Run(name+"/"+what, func(t *testing.T) {
+				t.Parallel()
+				requireHarness(t, name)
+				if what == "held output" && name == "opencode" {
+					// It blocks for two minutes: the limit of the attempt is what ends it.
+					c.attempt, c.ending = "wall: 45s, requests: 40", map[string]string{"": "limit:wall cut"}
+				}
+				c.harness = name
+				out := c.play(t)
+				if out.tables == nil {
+					t.Fatal(out.err)
+				}
+				want, ok := c.ending[name]
+				if !ok {
+					want = c.ending[""]
+				}
+				if out.ending() != want {
+					t.Errorf("ended %q, want %q: %s", out.ending(), want, out.detail())
+				}
+				events, ok := c.events[name]
+				if !ok {
+					events = c.events[""]
+				}
+				for _, e := range events {
+					if f := strings.SplitN(e, " ", 3); !out.event(f[0], f[1], f[2]) {
+						t.Errorf("no event %q", e)
+					}
+				}
+				if t.Failed() {
+					t.Log(out.eventList())
+				}
+			})
+		}
+	}
+}
