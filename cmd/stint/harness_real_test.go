@@ -56,7 +56,10 @@ func TestHarnessEpisodes(t *testing.T) {
 				t.Errorf("episode %+v", ep)
 			}
 			sameTokens(t, name, &out)
-			remembers(t, name, &out)
+			// mini-swe-agent cannot go on with a conversation.
+			if got, want := out.remembers(), name != "mini-swe"; got != want {
+				t.Errorf("the last turn knows the first: %v, want %v", got, want)
+			}
 			readersSeeTheCalls(t, &out)
 		})
 	}
@@ -101,24 +104,6 @@ func answerTokens(out *outcome, words string) (inOut [2]int64) {
 		}
 	}
 	return inOut
-}
-
-// remembers checks that the last turn's conversation holds the first turn's request, where a program can go on.
-func remembers(t *testing.T, name string, out *outcome) {
-	t.Helper()
-	first := strings.SplitN(*out.tables.Turns[0].ChangeText, "\n", 2)[0]
-	last := strings.SplitN(*out.tables.Turns[2].ChangeText, "\n", 2)[0]
-	got := out.asked(first, func(r harness.SimRequest) bool {
-		for _, m := range r.Messages {
-			if strings.Contains(m.Text, last) {
-				return true
-			}
-		}
-		return false
-	})
-	if want := name != "mini-swe"; got != want {
-		t.Errorf("the last turn knows the first turn's request: %v, want %v", got, want)
-	}
 }
 
 // readersSeeTheCalls checks that both sources of events tell of the same tool calls.

@@ -227,16 +227,17 @@ const (
 	faultyAgent = "testdata/harness/faulty.yaml"
 )
 
-// asked says whether a request of a turn holds a text that was said before.
-func (out *outcome) asked(text string, in func(r harness.SimRequest) bool) bool {
+// remembers says whether a request of the last turn holds the first turn's request too.
+func (out *outcome) remembers() bool {
+	begin := func(turn int) string { return strings.SplitN(*out.tables.Turns[turn].ChangeText, "\n", 2)[0] }
+	first, last := begin(0), begin(len(out.tables.Turns)-1)
 	for _, r := range out.requests {
-		if !in(r) {
-			continue
-		}
+		var all strings.Builder
 		for _, m := range r.Messages {
-			if strings.Contains(m.Text, text) {
-				return true
-			}
+			all.WriteString(m.Text)
+		}
+		if strings.Contains(all.String(), first) && strings.Contains(all.String(), last) {
+			return true
 		}
 	}
 	return false
@@ -266,9 +267,7 @@ func TestHarnessOfOneFile(t *testing.T) {
 			if ep.Harness != "my-agent" || ep.HarnessVersion != "1.0.0" || *ep.ModelReturned != "m" {
 				t.Errorf("episode %+v", ep)
 			}
-			last := out.requests[len(out.requests)-1]
-			first := out.tables.Turns[0].ChangeText
-			if got := out.asked(*first, func(r harness.SimRequest) bool { return len(r.Messages) == len(last.Messages) }); got != c.remembers {
+			if got := out.remembers(); got != c.remembers {
 				t.Errorf("the last turn knows the first: %v, want %v", got, c.remembers)
 			}
 			for _, a := range out.tables.Attempts {

@@ -36,7 +36,7 @@ func newPlot(sc *scenario.Scenario) plot {
 			key = key[:maxKey]
 		}
 		p.keys = append(p.keys, key)
-		sum := sha256.Sum256([]byte(st.Spec))
+		sum := sha256.Sum256([]byte(strings.TrimRight(st.Spec, "\n") + "\n"))
 		p.digests[hex.EncodeToString(sum[:])] = st.Turn
 	}
 	return p
@@ -45,7 +45,8 @@ func newPlot(sc *scenario.Scenario) plot {
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // lookCommand prints the digest of SPEC.md without the sentence about what the machine offers.
-const lookCommand = `echo "specification: $(sed '/^- Available: /d' SPEC.md | sha256sum)"`
+// It stands in a line of its own, or behind an empty line at the end.
+const lookCommand = `echo "specification: $(sed -e '/^\(- \)*Available: /d' SPEC.md | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}' | sha256sum)"`
 
 var digestText = regexp.MustCompile(`specification: ([0-9a-f]{64})\b`)
 
