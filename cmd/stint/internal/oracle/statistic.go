@@ -166,11 +166,7 @@ func (s *statistic) mean(sum, n int64) any {
 	if s.whole {
 		return sum / (n * scale)
 	}
-	text := strings.TrimRight(strconv.FormatFloat(float64(sum)/float64(n*scale), 'f', 6, 64), "0")
-	if strings.HasSuffix(text, ".") {
-		text += "0"
-	}
-	return json.Number(text)
+	return json.Number(strings.TrimSuffix(strings.TrimRight(strconv.FormatFloat(float64(sum)/float64(n*scale), 'f', 6, 64), "0"), "."))
 }
 
 // part is the rows of one group.

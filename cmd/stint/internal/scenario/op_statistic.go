@@ -85,10 +85,14 @@ func enumerateAddGrouped(x *enumeration) {
 				case StatTop:
 					a.N = 1 + r.IntN(f.maxTop())
 				}
-				x.addAnalytics(e, a, drawWhere(r, e, f), have)
+				where := func() *filter { return drawWhere(r, e, f) }
+				if kind == StatTop { // too few rows would fit for an order with ties
+					where = func() *filter { return nil }
+				}
+				x.addAnalytics(e, a, where(), have)
 				if len(numbers) > 0 {
 					a.Measure = pick(r, numbers).UID
-					x.addAnalytics(e, a, drawWhere(r, e, f), have)
+					x.addAnalytics(e, a, where(), have)
 				}
 			}
 		}
@@ -300,13 +304,13 @@ func titleAddAnalytics(_ *Schema, p map[string]string) string {
 	return fmt.Sprintf("analytics %s: %s", a.Name, a.Kind)
 }
 
-// enumerateChangeWhere offers for every endpoint all rows and one or two drawn conditions, if the result is another one
+// enumerateChangeWhere offers for every endpoint but a top all rows and one or two drawn conditions, if the result is another one
 // and computed by no other endpoint.
 func enumerateChangeWhere(x *enumeration) {
 	have := x.s.statistics()
 	for i := range x.s.Analytics {
 		a := x.s.Analytics[i]
-		if x.s.tellsWhere(&a) {
+		if a.Kind == StatTop || x.s.tellsWhere(&a) {
 			continue
 		}
 		add := func(where, equals string) {

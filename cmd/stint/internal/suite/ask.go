@@ -2,6 +2,7 @@ package suite
 
 import (
 	"encoding/json"
+	"math"
 	"net/url"
 	"strconv"
 	"strings"
@@ -57,7 +58,7 @@ func (p *prober) blind(probes []probe) int {
 			right := answerText(p.d.interp.Handle(r))
 			left := alive[:0]
 			for _, i := range alive {
-				if answerText(i.Handle(r)) == right {
+				if got := answerText(i.Handle(r)); got == right || nearly(got, right) {
 					left = append(left, i)
 				}
 			}
@@ -68,6 +69,18 @@ func (p *prober) blind(probes []probe) int {
 }
 
 func answerText(r oracle.Response) string { return strconv.Itoa(r.Status) + text(r.Body) }
+
+// nearly reports whether two answers are figures that the comparison of a suite takes for equal.
+func nearly(a, b string) bool {
+	number := func(s string) (float64, bool) {
+		s, ok := strings.CutPrefix(s, `200{"value":`)
+		x, err := strconv.ParseFloat(strings.TrimSuffix(s, "}"), 64)
+		return x, ok && err == nil
+	}
+	x, ok1 := number(a)
+	y, ok2 := number(b)
+	return ok1 && ok2 && math.Abs(x-y) <= decimalTolerance
+}
 
 // best takes the first candidate that shows every fault, else one that shows the most.
 func (p *prober) best(candidates [][]probe) (probes []probe, blind int) {

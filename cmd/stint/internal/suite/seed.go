@@ -19,6 +19,7 @@ const (
 	targetRows   = 4 // of an entity by whose rows others are grouped: one without any
 	countedRows  = 6
 	groupedRows  = 8
+	toppedRows   = 10 // enough for two equal groups and a smaller one, beside nulls
 	seedAttempts = 80
 )
 
@@ -54,7 +55,10 @@ func (g *generator) leastRows(e *scenario.Entity) int {
 		}
 	}
 	for _, a := range g.statsOf(e.UID) {
-		if a.Group != "" || a.Window != "" {
+		switch {
+		case a.Kind == scenario.StatTop:
+			n = max(n, toppedRows)
+		case a.Group != "" || a.Window != "":
 			n = max(n, groupedRows)
 		}
 	}
@@ -286,7 +290,7 @@ func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i,
 		return fmt.Sprintf("${%sr%d}", f.Target, (i+shift)%2+1)
 	case scenario.Enum:
 		values := d.g.filtered(f)
-		if i < len(values) {
+		if i < len(values) && !d.g.grouped(f) {
 			return values[(i+shift)%len(values)]
 		}
 		return values[draw().IntN(len(values))]
@@ -301,6 +305,8 @@ func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i,
 		return (i+shift)%2 == 0
 	}
 	switch {
+	case f.Unique && f.Type == scenario.Integer:
+		return limitValue(f, d.g.uniqueNumber(f, int64(7*d.serial(name)+draw().IntN(7)))) // not in equal steps: their mean would be whole
 	case d.g.carriers[f.UID]:
 		// Its pairs must differ, so that only two rows share a value.
 		if i > 0 && i == 1+shift%(n-1) && listed(e, f) && !f.Unique {

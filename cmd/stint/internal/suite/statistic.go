@@ -60,7 +60,7 @@ func (d *draft) statistic(a *scenario.Analytics, q ask, rows []string) {
 func (d *draft) expectedStatistic(a *scenario.Analytics, object map[string]any) any {
 	_, m := d.g.schema.FieldByUID(a.Measure)
 	point := func(v any) any {
-		if m != nil && m.Type == scenario.Decimal {
+		if m != nil && (m.Type == scenario.Decimal || a.Kind == scenario.StatAvg) {
 			return withPoint(v)
 		}
 		return v
