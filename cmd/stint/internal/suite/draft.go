@@ -29,10 +29,12 @@ type body map[string]any
 type draft struct {
 	g        *generator
 	check    Check
-	label    string         // of the random streams: clause and variant
-	draws    map[string]int // of seeded rows: see seeding
-	number   int            // of the subject clause
-	variant  int            // its place in the closed list
+	label    string                    // of the random streams: clause and variant
+	draws    map[string]int            // of seeded rows: see seeding
+	drawn    map[string]any            // values of seeded rows by field and row
+	taken    map[string]map[int64]bool // by seeded rows
+	number   int                       // of the subject clause
+	variant  int                       // its place in the closed list
 	interp   *oracle.Interp
 	rows     map[string]row      // symbols, those of the world included
 	parents  map[string]string   // entity and tag → symbol

@@ -14,16 +14,17 @@ type generator struct {
 	seed     uint64
 	turn     int
 	schema   *scenario.Schema
-	earlier  []scenario.Step      // the turns before this one
-	renamed  []scenario.Tombstone // names that a field lost this turn to another
-	seeded   *oracle.Interp       // state of W0
-	empty    *oracle.Interp       // state of W2
-	own      *oracle.Interp       // reset for every check of W1
-	rows     map[string]row       // symbols of W0's setup
-	asked    map[string][]probe   // what W0 asks, by clause
-	taken    map[string]map[int64]bool
-	carriers map[string]bool // uids of fields that make the pairs of their group differ
-	sides    map[string]side // by uid of a field in an order
+	earlier  []scenario.Step           // the turns before this one
+	renamed  []scenario.Tombstone      // names that a field lost this turn to another
+	seeded   *oracle.Interp            // state of W0
+	empty    *oracle.Interp            // state of W2
+	own      *oracle.Interp            // reset for every check of W1
+	rows     map[string]row            // symbols of W0's setup
+	asked    map[string][]probe        // what W0 asks, by clause
+	taken    map[string]map[int64]bool // places of values that must differ, by field; those of W0 are its own
+	seats    map[string]map[int64]bool // the same of W0
+	carriers map[string]bool           // uids of fields that make the pairs of their group differ
+	sides    map[string]side           // by uid of a field in an order
 	suite    *Suite
 	done     map[string][]Check // by world
 	err      error
@@ -36,7 +37,7 @@ func Generate(sc *scenario.Scenario, turn int) (*Suite, error) {
 		return nil, fmt.Errorf("generating suite of %s: no turn %d", sc.Name, turn)
 	}
 	schema := sc.Steps[turn].Schema
-	g := &generator{seed: sc.Seed, turn: turn, schema: schema, earlier: sc.Steps[:turn], rows: map[string]row{}, asked: map[string][]probe{}, taken: map[string]map[int64]bool{},
+	g := &generator{seed: sc.Seed, turn: turn, schema: schema, earlier: sc.Steps[:turn], rows: map[string]row{}, asked: map[string][]probe{}, taken: map[string]map[int64]bool{}, seats: map[string]map[int64]bool{},
 		seeded: oracle.New(schema), empty: oracle.New(schema), own: oracle.New(schema), done: map[string][]Check{},
 		suite: &Suite{Version: Version, Turn: turn}}
 	for _, t := range schema.Tombstones {
@@ -168,6 +169,9 @@ func (g *generator) check(c *scenario.Clause, world string, a about, build func(
 		Mutation: a.mutation, World: world, Introduced: c.Introduced}
 	switch world {
 	case Seeded:
+		outside := g.taken
+		g.taken = g.seats
+		defer func() { g.taken = outside }()
 		d.interp = g.seeded
 		for name, r := range g.rows {
 			d.rows[name] = r

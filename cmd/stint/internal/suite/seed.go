@@ -19,22 +19,31 @@ const (
 	targetRows   = 4 // of an entity by whose rows others are grouped: one without any
 	countedRows  = 6
 	groupedRows  = 8
-	toppedRows   = 10 // enough for two equal groups and a smaller one, beside nulls
-	seedAttempts = 80
+	toppedRows   = 12 // enough for two equal groups, nulls and two small groups, or for groups of some rows only
+	seedAttempts = 150
 )
 
 // seedCount is how many rows an entity has in W0.
 func (g *generator) seedCount(e *scenario.Entity) int {
 	used := map[int]bool{}
 	for i := range g.schema.Entities {
-		o := &g.schema.Entities[i]
-		n := g.leastRows(o)
-		if len(g.statsOf(o.UID)) > 0 {
-			for used[n] {
-				n++
-			}
-			used[n] = true
+		if o := &g.schema.Entities[i]; len(g.statsOf(o.UID)) == 0 {
+			used[g.leastRows(o)] = true
 		}
+	}
+	if len(g.statsOf(e.UID)) == 0 {
+		return g.leastRows(e)
+	}
+	for i := range g.schema.Entities {
+		o := &g.schema.Entities[i]
+		if len(g.statsOf(o.UID)) == 0 {
+			continue
+		}
+		n := g.leastRows(o)
+		for used[n] {
+			n++
+		}
+		used[n] = true
 		if o.UID == e.UID {
 			return n
 		}
@@ -56,7 +65,7 @@ func (g *generator) leastRows(e *scenario.Entity) int {
 	}
 	for _, a := range g.statsOf(e.UID) {
 		switch {
-		case a.Kind == scenario.StatTop:
+		case a.Kind == scenario.StatTop, a.Group != "" && a.Where != "":
 			n = max(n, toppedRows)
 		case a.Group != "" || a.Window != "":
 			n = max(n, groupedRows)
@@ -164,6 +173,7 @@ func (g *generator) seedEntity(e *scenario.Entity) []Step {
 	g.seeded = best.draft.interp
 	maps.Copy(g.rows, best.draft.rows)
 	maps.Copy(g.asked, best.probes)
+	maps.Copy(g.seats, best.draft.taken)
 	return best.draft.check.Steps
 }
 
@@ -227,7 +237,10 @@ func (g *generator) otherCount(a *scenario.Analytics, d *draft) bool {
 // seedDraft makes the rows of one entity, after those of the entities before it: full ones whose enums and booleans take
 // all values, with a null in a different nullable field each time, and a last one with required fields only.
 func (g *generator) seedDraft(e *scenario.Entity, draws map[string]int) *draft {
-	d := &draft{g: g, draws: draws, interp: g.seeded.With(), rows: maps.Clone(g.rows), parents: map[string]string{}, serials: map[string]int{}}
+	outside := g.taken
+	g.taken = map[string]map[int64]bool{}
+	defer func() { g.taken = outside }()
+	d := &draft{g: g, draws: draws, drawn: map[string]any{}, taken: g.taken, interp: g.seeded.With(), rows: maps.Clone(g.rows), parents: map[string]string{}, serials: map[string]int{}}
 	d.check.ID = "seed of " + e.Name
 	d.variant = uidNumber(e.UID) // of no clause: number 0
 	n := g.seedCount(e)
@@ -256,7 +269,13 @@ func (d *draft) seedBody(e *scenario.Entity, name string, i, n int) body {
 		}
 		if f.Nullable {
 			nulls++
-			if n > 2 && (i+nulls)%(n-1) == 0 {
+			isNull := n > 2 && (i+nulls)%(n-1) == 0
+			if top := d.topped(e, f, n); top != nil && d.draws[f.UID]%2 == 0 {
+				isNull = top.null(f, i)
+			} else if d.g.grouped(f) && d.g.stream(fmt.Sprintf("seed|%s|%d|null|%s|%s", e.UID, d.draws[f.UID], f.UID, name)).IntN(5) == 0 {
+				isNull = true
+			}
+			if isNull {
 				b[f.Name] = nil
 				continue
 			}
@@ -282,15 +301,25 @@ func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i,
 	d.label = fmt.Sprintf("seed|%s|%d", e.UID, d.draws[f.UID])
 	shift := int(d.g.stream(d.label + "|shift|" + f.UID).Int64N(8))
 	draw := func() *rand.Rand { return d.g.stream(d.label + "|" + name + "|" + f.UID) }
+	top := d.topped(e, f, n)
+	if d.draws[f.UID]%2 == 1 { // where the order of things does not help, chance may
+		top = nil
+	}
 	switch f.Type {
 	case scenario.Ref:
-		if d.g.grouped(f) {
+		switch {
+		case top != nil && top.Group == f.UID:
+			return fmt.Sprintf("${%sr%d}", f.Target, 1+(top.place(i)+shift)%(targetRows-1))
+		case d.g.grouped(f):
 			return fmt.Sprintf("${%sr%d}", f.Target, draw().IntN(targetRows-1)+1)
 		}
 		return fmt.Sprintf("${%sr%d}", f.Target, (i+shift)%2+1)
 	case scenario.Enum:
 		values := d.g.filtered(f)
-		if i < len(values) && !d.g.grouped(f) {
+		switch {
+		case top != nil && top.Group == f.UID:
+			return values[(top.place(i)+shift)%len(values)]
+		case i < len(values) && !d.g.grouped(f):
 			return values[(i+shift)%len(values)]
 		}
 		return values[draw().IntN(len(values))]
@@ -305,8 +334,12 @@ func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i,
 		return (i+shift)%2 == 0
 	}
 	switch {
+	case top != nil && !f.Unique:
+		name = seedName(e, 1+top.alike(i))
 	case f.Unique && f.Type == scenario.Integer:
-		return limitValue(f, d.g.uniqueNumber(f, int64(7*d.serial(name)+draw().IntN(7)))) // not in equal steps: their mean would be whole
+		// Neither in the order of creation nor in equal steps, of which the mean would be whole.
+		at := seedName(e, 1+d.g.stream(d.label + "|order|" + f.UID).Perm(n)[i])
+		return limitValue(f, d.g.uniqueNumber(f, int64(7*d.serial(at)+draw().IntN(7))))
 	case d.g.carriers[f.UID]:
 		// Its pairs must differ, so that only two rows share a value.
 		if i > 0 && i == 1+shift%(n-1) && listed(e, f) && !f.Unique {
@@ -320,12 +353,23 @@ func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i,
 	if cased(e, f) {
 		switch i {
 		case shift % (n - 1):
-			return d.value(f, seedName(e, i+1))
+			return d.seeded(f, seedName(e, i+1))
 		case (shift + 1) % (n - 1):
-			return capitals(d.value(f, seedName(e, shift%(n-1)+1)))
+			return capitals(d.seeded(f, seedName(e, shift%(n-1)+1)))
 		}
 	}
-	return d.value(f, name)
+	return d.seeded(f, name)
+}
+
+// seeded is the value of a field that belongs to one row of W0, however many have it.
+func (d *draft) seeded(f *scenario.Field, name string) any {
+	key := f.UID + "|" + name
+	v, ok := d.drawn[key]
+	if !ok {
+		v = d.value(f, name)
+		d.drawn[key] = v
+	}
+	return v
 }
 
 // readSeeded makes the checks of W0 that only read.

@@ -124,3 +124,80 @@ func capitals(v any) any {
 	}
 	return v
 }
+
+// topped returns the first top that groups n rows by the field or computes with it.
+func (d *draft) topped(e *scenario.Entity, f *scenario.Field, n int) *ranking {
+	for _, a := range d.g.statsOf(e.UID) {
+		if a.Kind == scenario.StatTop && (a.Group == f.UID || a.Measure == f.UID) {
+			_, by := d.g.schema.FieldByUID(a.Group)
+			r := &ranking{Analytics: a, n: n, round: 2, k: targetRows - 1}
+			if by.Nullable {
+				r.round = 3
+			}
+			if by.Type == scenario.Enum {
+				r.k = len(d.g.filtered(by))
+			}
+			return r
+		}
+	}
+	return nil
+}
+
+// ranking arranges rows so that a top shows its order, its ties, where it is cut and whether nulls are a group: rounds of
+// one row of each of two groups and, where that is possible, one without a group; then two small groups; then more
+// rounds as far as they are whole.
+type ranking struct {
+	*scenario.Analytics
+	n     int // rows, of which the last has required fields only
+	round int // rows of a round
+	k     int // groups
+}
+
+// firstRounds is how many rows come before the two small groups.
+func (r *ranking) firstRounds() int { return 10 / r.round * r.round }
+
+// seat is the round of row i and its place there; round -1 is none.
+func (r *ranking) seat(i int) (round, place int) {
+	first := r.firstRounds()
+	if i < first {
+		return i / r.round, i % r.round
+	}
+	i -= first + 2
+	if i >= 0 && i/r.round < (r.n-1-first-2)/r.round {
+		return (first + i) / r.round, i % r.round
+	}
+	return -1, 0
+}
+
+// place is the group of row i.
+func (r *ranking) place(i int) int {
+	round, place := r.seat(i)
+	switch {
+	case round >= 0:
+		return place % 2
+	case i == r.firstRounds()+1 && r.k > 3:
+		return 3
+	}
+	return 2
+}
+
+// alike is the row whose measure row i has, so that the sums of the first two groups are equal.
+func (r *ranking) alike(i int) int {
+	if round, place := r.seat(i); round >= 0 {
+		return i - place
+	}
+	return i
+}
+
+// null reports whether a nullable field has no value in row i: the group in the third row of every round, a measure where the
+// first two groups lose the same.
+func (r *ranking) null(f *scenario.Field, i int) bool {
+	round, place := r.seat(i)
+	switch {
+	case f.UID != r.Group:
+		return round == 1
+	case round < 0: // a second row would make the small group no smaller than the others
+		return i > r.firstRounds() && r.place(i) == 2
+	}
+	return place == 2
+}
