@@ -19,7 +19,7 @@ type clause struct {
 	Changed    int    `json:"changed"`
 
 	entity, field string // of a clause about a field, in the singular
-	path          string // /books, of a clause about a collection; /analytics/NAME
+	path          string // /books, of a clause about a collection; /analytics/NAME; /books/{id}/lend
 	now           string // of a former name: what the field is called today; "" if it is gone
 }
 
@@ -44,6 +44,7 @@ type clauses struct {
 var (
 	fieldTitle = regexp.MustCompile(`^(?:deleting [^:]*: )?([A-Za-z0-9_]+)\.([A-Za-z0-9_]+)\b`)
 	firstPath  = regexp.MustCompile("`(?:GET |POST |PUT |PATCH |DELETE )?(/[A-Za-z0-9_/-]+?)(?:/\\{id\\})?`")
+	belowPath  = regexp.MustCompile("`(?:GET|POST) (/[A-Za-z0-9_-]+/\\{id\\}/[A-Za-z0-9_-]+)`")
 	calledNow  = regexp.MustCompile("is called `([A-Za-z0-9_]+)`")
 	readTitle  = regexp.MustCompile(`^read ([A-Za-z0-9_ ]+) by id$`)
 	keyList    = regexp.MustCompile(`^/[A-Za-z0-9_-]+$`)
@@ -120,6 +121,9 @@ func newClauses(list []*clause, turn int) *clauses {
 		default:
 			if m := fieldTitle.FindStringSubmatch(c.Title); m != nil {
 				c.entity, c.field = m[1], m[2]
+			}
+			if m := belowPath.FindStringSubmatch(c.Text); m != nil {
+				c.path = m[1]
 			}
 			if m := calledNow.FindStringSubmatch(c.Text); m != nil && c.Kind == "gone" {
 				c.now = m[1]
@@ -202,6 +206,32 @@ func route(method, path string) string {
 func isNumber(s string) bool {
 	_, err := strconv.ParseInt(s, 10, 64)
 	return err == nil
+}
+
+// routeClause returns the clause that the route of a request as such belongs to.
+func (cs *clauses) routeClause(s *symptom) *clause {
+	if s.below == "" {
+		return cs.methodClause(s.method, s.collection, s.item)
+	}
+	for _, kind := range []string{"transition", "action", "nested"} {
+		if k := cs.ofPath(kind, s.below); k != nil {
+			return k
+		}
+	}
+	return nil
+}
+
+// commandRule returns the clause of a command that a refusal of it is about: its condition, its states or its parameter.
+func (cs *clauses) commandRule(s *symptom, code string) *clause {
+	if code == "guard" {
+		return cs.ofPath("guard", s.below)
+	}
+	return cs.routeClause(s)
+}
+
+// declares returns the clause by which a collection has a key.
+func (cs *clauses) declares(entity, key string) *clause {
+	return cs.ofField(entity, key, "type", "computed", "state")
 }
 
 // methodClause returns the clause that a route as such belongs to.

@@ -159,7 +159,7 @@ func (c *contract) newKey(s *symptom) *clause {
 		if k := c.clauses.renamedTo(c.entity(s), d.key); k != nil {
 			return k
 		}
-		if k := c.clauses.ofField(c.entity(s), d.key, "type"); k != nil && k.Introduced == c.clauses.turn {
+		if k := c.clauses.declares(c.entity(s), d.key); k != nil && k.Introduced == c.clauses.turn {
 			return k
 		}
 	}
@@ -176,7 +176,7 @@ func (c *contract) renamedName(s *symptom) *clause {
 
 // unreachable says whether a route that is new this turn refuses every request with one status.
 func (c *contract) unreachable(s *symptom) bool {
-	owner := c.clauses.methodClause(s.method, s.collection, s.item)
+	owner := c.clauses.routeClause(s)
 	if owner == nil || owner.Introduced != c.clauses.turn || c.clauses.routes == nil || c.answers(s.route) {
 		return false
 	}
@@ -228,7 +228,7 @@ func (c *contract) undeclared(s *symptom) bool {
 // foreign says whether a key is none of the collection's.
 func (c *contract) foreign(s *symptom, key string) bool {
 	entity := c.entity(s)
-	return entity != "" && key != "id" && c.clauses.ofField(entity, key, "type") == nil
+	return entity != "" && key != "id" && c.clauses.declares(entity, key) == nil
 }
 
 // echoed says whether a key came back because the service returns whatever it is sent: then another key that the

@@ -58,7 +58,7 @@ func (c *contract) groups(passedBefore func(k *clause, g *Group) bool) []*Group 
 		}
 		g.members = append(g.members, s)
 	}
-	list = c.absorb(list)
+	list = c.misled(c.absorb(list))
 	for _, g := range list {
 		for _, s := range g.members {
 			g.Checks = append(g.Checks, s.check.Check)
@@ -91,7 +91,7 @@ func (c *contract) absorb(list []*Group) []*Group {
 		switch {
 		case g.clause.Kind == "gone" && g.clause.now != "" && g.missing(g.clause.now):
 			absent[[2]string{g.clause.entity, g.clause.now}] = g
-		case g.clause.Kind == "type":
+		case g.clause.Kind == "type" || g.clause.Kind == "computed" || g.clause.Kind == "state":
 			absent[[2]string{g.clause.entity, g.clause.field}] = g
 		}
 	}
@@ -102,6 +102,32 @@ func (c *contract) absorb(list []*Group) []*Group {
 	for _, g := range list {
 		if g.clause != nil && g.clause.field != "" {
 			if up := absent[[2]string{g.clause.entity, g.clause.field}]; up != nil && up != g {
+				up.members = append(up.members, g.members...)
+				continue
+			}
+		}
+		kept = append(kept, g)
+	}
+	return kept
+}
+
+// misled merges what follows from a command that leads to a wrong state into that: commands that are refused after it
+// because of the state are not too strict.
+func (c *contract) misled(list []*Group) []*Group {
+	astray := map[string]*Group{}
+	for _, g := range list {
+		if g.clause != nil && g.clause.Kind == "transition" && g.Mechanism == LeafWrongLogic && astray[g.clause.entity] == nil {
+			astray[g.clause.entity] = g
+		}
+	}
+	if len(astray) == 0 {
+		return list
+	}
+	kept := list[:0]
+	for _, g := range list {
+		refused := g.Mechanism == LeafTooStrict && !slices.ContainsFunc(g.members, func(s *symptom) bool { return s.below == "" || s.haveCode != "state" })
+		if g.clause != nil && refused {
+			if up := astray[g.clause.entity]; up != nil {
 				up.members = append(up.members, g.members...)
 				continue
 			}

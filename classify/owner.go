@@ -10,17 +10,17 @@ func (c *contract) owner(s *symptom, r *Row) *clause {
 	case s.silent():
 		return nil
 	case c.dead[s.route]:
-		return c.clauses.methodClause(s.method, s.collection, s.item)
+		return c.clauses.routeClause(s)
 	case r.Mechanism == LeafChangeMissed:
 		for _, find := range []func(*symptom) *clause{c.stillServed, c.newKey, c.renamedName} {
 			if k := find(s); k != nil {
 				return k
 			}
 		}
-		return c.clauses.methodClause(s.method, s.collection, s.item)
+		return c.clauses.routeClause(s)
 	case class(s.want) == "2xx" && class(s.have) == "2xx":
 		if s.want != s.have {
-			return c.clauses.methodClause(s.method, s.collection, s.item)
+			return c.clauses.routeClause(s)
 		}
 		return c.ownerOfBody(s, entity)
 	case r.Mechanism == LeafTooStrict:
@@ -35,6 +35,9 @@ func (c *contract) owner(s *symptom, r *Row) *clause {
 
 // ownerOfRefusal is the clause that a wrong refusal breaks.
 func (c *contract) ownerOfRefusal(s *symptom, entity string) *clause {
+	if s.below != "" {
+		return c.ownOr(s, c.clauses.commandRule(s, s.haveCode))
+	}
 	if s.haveField != "" {
 		if k := c.clauses.ruleOf(entity, s.haveField, s.haveCode); k != nil {
 			return k
@@ -53,7 +56,7 @@ func (c *contract) ownerOfRefusal(s *symptom, entity string) *clause {
 			}
 		}
 	}
-	return c.ownOr(s, c.clauses.methodClause(s.method, s.collection, s.item))
+	return c.ownOr(s, c.clauses.routeClause(s))
 }
 
 // sameRefusal returns the clause of a check about the refused field that is refused in the same words. It tells what a
@@ -84,6 +87,9 @@ func (c *contract) ownerOfAcceptance(s *symptom, entity string) *clause {
 		}
 		return c.subject(s)
 	}
+	if s.below != "" {
+		return c.ownOr(s, c.clauses.commandRule(s, s.wantCode))
+	}
 	if s.wantCode == "not_found" && s.check.Intent == "reject" {
 		return c.ownOr(s, c.clauses.ofPath("not_found", s.collection))
 	}
@@ -101,6 +107,9 @@ func (c *contract) ownerOfError(s *symptom, entity string) *clause {
 		if k := c.clauses.ofKind("error_format"); k != nil {
 			return k
 		}
+	}
+	if s.below != "" {
+		return c.ownOr(s, c.clauses.commandRule(s, s.wantCode))
 	}
 	if s.wantCode == "not_found" || s.want == 404 {
 		if k := c.clauses.ofPath("not_found", s.collection); k != nil {
@@ -146,7 +155,7 @@ func (c *contract) ownerOfBody(s *symptom, entity string) *clause {
 	for _, d := range s.diffs {
 		switch d.kind {
 		case "missing", "form":
-			if k := c.clauses.ofField(entity, d.key, "type"); k != nil {
+			if k := c.clauses.declares(entity, d.key); k != nil {
 				return k
 			}
 			if !s.item && s.method == "GET" && !strings.Contains(d.path, "[") {
@@ -157,6 +166,9 @@ func (c *contract) ownerOfBody(s *symptom, entity string) *clause {
 		}
 	}
 	own := c.subject(s)
+	if k := c.changeOwner(s, own); k != nil {
+		return k
+	}
 	if own != nil && (own.Kind == "on_delete" || own.Kind == "analytics" || own.Kind == "atomic") {
 		return own
 	}
@@ -177,16 +189,39 @@ func (c *contract) ownerOfBody(s *symptom, entity string) *clause {
 		}
 		return c.ownOr(s, c.clauses.ofPath("list", s.collection))
 	case s.method == "PUT" || s.method == "PATCH":
-		return c.ownOr(s, c.clauses.methodClause(s.method, s.collection, s.item))
+		return c.ownOr(s, c.clauses.routeClause(s))
 	}
 	return own
+}
+
+// changeOwner returns the clause by which a command changes a row wrongly, or a value of the service is wrong. A check about
+// one of them looks at nothing else.
+func (c *contract) changeOwner(s *symptom, own *clause) *clause {
+	if own == nil {
+		return nil
+	}
+	switch own.Kind {
+	case "computed", "state", "transition", "effect":
+		return own
+	case "guard", "action":
+		for _, d := range s.diffs {
+			if d.kind != "value" {
+				continue
+			}
+			if k := c.clauses.ofField(c.entity(s), d.key, "state"); k != nil {
+				return c.ownOr(s, c.clauses.ofPath("transition", s.below))
+			}
+		}
+		return own
+	}
+	return nil
 }
 
 // fieldOwner returns the clause about a field by which a wrong value in any answer is explained: one whose own check
 // fails in a value.
 func (c *contract) fieldOwner(entity, field string, not *symptom) *clause {
 	var best *clause
-	rank := []string{"default", "optional", "type", "nullable", "unique"}
+	rank := []string{"computed", "state", "default", "optional", "type", "nullable", "unique"}
 	at := len(rank)
 	for _, o := range c.symptoms {
 		k := c.subject(o)

@@ -16,6 +16,7 @@ type symptom struct {
 	route      string // POST /books, GET /books/{id}
 	collection string // /books, /analytics/total
 	item       bool
+	below      string                     // /books/{id}/lend, of what is under one row; "" elsewhere
 	id         string                     // in the path; "" without one
 	body       map[string]json.RawMessage // of the request, as far as it is complete
 
@@ -51,6 +52,9 @@ func newSymptom(c *logs.CheckRow) *symptom {
 		_, path, _ := strings.Cut(s.route, " ")
 		if s.collection, s.item = strings.CutSuffix(path, "/{id}"); s.item {
 			s.id = m[2][strings.LastIndexByte(m[2], '/')+1:]
+		}
+		if head, _, under := strings.Cut(path, "/{id}/"); under {
+			s.collection, s.below = head, path
 		}
 		if json.Unmarshal([]byte(m[3]), &s.body) != nil {
 			s.body = nil

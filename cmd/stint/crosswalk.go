@@ -104,7 +104,7 @@ func mechanisms(s *scenario.Schema, f harness.TruthPlanted) []string {
 	case oracle.Stale:
 		return stale(s, f)
 	}
-	return nil
+	return lifeMechanisms(f)
 }
 
 // fieldMissing: a key that is new this turn is a missed change, an old one a matter of shape; a value that is always
@@ -182,6 +182,10 @@ func replaced(kind scenario.Kind, old, now string) []string {
 		return []string{classify.LeafTooStrict}
 	case scenario.KindOnDelete:
 		return []string{deletion(scenario.OnDelete(param(now, "policy")), scenario.OnDelete(param(old, "policy")))}
+	case scenario.KindGuard:
+		return guardMoved(old, now)
+	case scenario.KindComputed:
+		return []string{classify.LeafWrongLogic}
 	default:
 		return dropped(kind)
 	}
@@ -227,12 +231,14 @@ func dropped(kind scenario.Kind) []string {
 	case scenario.KindOptional, scenario.KindNullable:
 		return []string{classify.LeafTooStrict}
 	case scenario.KindUnique, scenario.KindRange, scenario.KindLength, scenario.KindEnum, scenario.KindRefExists, scenario.KindPattern,
-		scenario.KindImmutable, scenario.KindGroup, scenario.KindOrder:
+		scenario.KindImmutable, scenario.KindGroup, scenario.KindOrder, scenario.KindGuard:
 		return []string{classify.LeafTooLax}
 	case scenario.KindDefault:
 		return []string{classify.LeafTooStrict, classify.LeafWrongLogic} // refused where it was required, null where it was optional
 	case scenario.KindOnDelete:
 		return []string{classify.LeafWrongLogic, classify.LeafTooLax}
+	case scenario.KindEffect:
+		return []string{classify.LeafWrongLogic}
 	}
 	return []string{classify.LeafChangeMissed}
 }
@@ -251,7 +257,8 @@ func ignored(sc *scenario.Scenario, turn int) []string {
 	}
 	for _, c := range step.Added {
 		switch c.Kind {
-		case scenario.KindType, scenario.KindCreate, scenario.KindAnalytics, scenario.KindGone:
+		case scenario.KindType, scenario.KindCreate, scenario.KindAnalytics, scenario.KindGone, scenario.KindComputed, scenario.KindState,
+			scenario.KindTransition, scenario.KindAction:
 			return []string{classify.LeafChangeMissed}
 		}
 		if c.Kind == scenario.KindOptional && sc.Steps[turn-1].Schema.ClauseOf(scenario.KindDefault, c.Subject) != nil {

@@ -36,6 +36,17 @@ func TestVerdictsOfMutants(t *testing.T) {
 			m.run(&leaf, &forgotten, kinds)
 		}
 	}
+	sc, err := scenario.Generate(scenario.Options{Seed: 983, Changes: 20, Name: "s02"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := mutants{t: t, scenario: sc, turn: 20, only: []scenario.Kind{scenario.KindComputed, scenario.KindState, scenario.KindTransition, scenario.KindAction, scenario.KindGuard, scenario.KindEffect}}
+	m.run(&leaf, &forgotten, kinds)
+	for _, k := range []string{oracle.ComputedWrong, oracle.StateWrong, oracle.EffectIgnored, oracle.EffectWrong} {
+		if !kinds[k] {
+			t.Errorf("no fault of kind %s was planted; choose a scenario with more behaviour", k)
+		}
+	}
 	t.Logf("leaf %s, forgotten or not %s", leaf, forgotten)
 	for what, got := range map[string]tally{"leaf": leaf, "forgotten or not": forgotten} {
 		if got.Of < 700 || *got.Share < mutantBar {
@@ -53,6 +64,7 @@ type mutants struct {
 	scenario *scenario.Scenario
 	turn     int
 	checks   map[string]bool // that passed in the turn before
+	only     []scenario.Kind // of clauses; nil = all
 }
 
 func (m *mutants) run(leaf, forgotten *tally, kinds map[string]bool) {
@@ -70,7 +82,10 @@ func (m *mutants) run(leaf, forgotten *tally, kinds map[string]bool) {
 	}
 	tables.Turns = append(tables.Turns, logs.TurnRow{Episode: id, Turn: m.turn, SuiteSHA: sha})
 	x := &examiner{row: &tables.Episodes[0], scenario: m.scenario, first: map[planted]int{}}
-	faults := oracle.Mutants(schema, prev)
+	faults := slices.DeleteFunc(oracle.Mutants(schema, prev), func(f oracle.Fault) bool {
+		c := schema.Clause(f.Clause)
+		return m.only != nil && (c == nil || !slices.Contains(m.only, c.Kind))
+	})
 	for n, f := range faults {
 		r, err := suite.RunHandler(context.Background(), s, func() http.Handler { return oracle.Handler(schema, f) })
 		if err != nil {

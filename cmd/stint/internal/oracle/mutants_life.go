@@ -12,7 +12,7 @@ func (l *lister) managed(e *scenario.Entity, f *scenario.Field) {
 	switch l.clause.Kind {
 	case scenario.KindComputed:
 		l.add(FieldMissing, "")
-		l.add(ComputedWrong, "accept", "stored")
+		l.add(ComputedWrong, "accept")
 		l.formula(f.Computed)
 	case scenario.KindState:
 		l.add(FieldMissing, "")
@@ -33,10 +33,15 @@ func (l *lister) formula(c *scenario.Computed) {
 	if c == nil {
 		return
 	}
-	nullable := false
+	nullable, changes := false, c.Kind == scenario.ComputedCount
 	for _, uid := range c.Inputs {
 		_, f := l.schema.FieldByUID(uid)
 		nullable = nullable || f != nil && f.Nullable
+		changes = changes || f != nil && !f.Immutable
+	}
+	// What no input can change stays as it was when the row was made.
+	if changes {
+		l.add(ComputedWrong, "stored")
 	}
 	switch c.Kind {
 	case scenario.ComputedCount:

@@ -103,12 +103,12 @@ func (g *Guard) names(uid string) bool {
 	return g != nil && slices.ContainsFunc(g.Atoms, func(a Atom) bool { return a.Field == uid || a.Other == uid })
 }
 
-// steered reports whether a guard looks at the field or an effect changes it. Such a field is set freely and alone, so it
+// steered reports whether a guard looks at the field or an effect changes it or goes by it. Such a field is set freely and alone, so it
 // gets into no group and no order.
 func (s *Schema) steered(uid string) bool {
 	for i := range s.Entities {
 		for _, c := range s.Entities[i].Commands() {
-			if c.Guard.names(uid) || slices.ContainsFunc(c.Effects, func(x Effect) bool { return x.Target == uid }) {
+			if c.Guard.names(uid) || slices.ContainsFunc(c.Effects, func(x Effect) bool { return x.Target == uid || x.Ref == uid }) {
 				return true
 			}
 		}

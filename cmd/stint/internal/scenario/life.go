@@ -355,7 +355,7 @@ func (x *Effect) targetOf(entity string, at lookup) string {
 	return ""
 }
 
-// checkEffects wants integers without rules, so that no effect can break one.
+// checkEffects wants integers without rules, so that no effect can break one, and references that are set freely.
 func (s *Schema) checkEffects(e *Entity, c *Command, at lookup) error {
 	if len(c.Effects) > maxEffects || !c.Transition() && len(c.Effects) == 0 {
 		return fmt.Errorf("%d effects, allowed are at most %d and for an action at least one", len(c.Effects), maxEffects)
@@ -369,6 +369,9 @@ func (s *Schema) checkEffects(e *Entity, c *Command, at lookup) error {
 			return fmt.Errorf("field %q is changed twice", x.Target)
 		}
 		owner, f := at(x.Target)
+		if _, ref := at(x.Ref); ref != nil && !e.settable(ref) {
+			return fmt.Errorf("%s can not be set at any time", ref.Name)
+		}
 		if f == nil || owner != x.targetOf(e.UID, at) || !s.takesEffects(owner, f) {
 			return fmt.Errorf("%q is no integer without rules of the row that is changed", x.Target)
 		}

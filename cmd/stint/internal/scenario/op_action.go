@@ -26,7 +26,7 @@ func (s *Schema) effectTargets(e *Entity) []effectTarget {
 	}
 	of(nil, e)
 	for i := range e.Fields {
-		if f := &e.Fields[i]; f.Type == Ref {
+		if f := &e.Fields[i]; f.Type == Ref && e.settable(f) {
 			if t := s.Entity(f.Target); t != nil {
 				of(f, t)
 			}
