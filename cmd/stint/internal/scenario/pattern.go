@@ -155,10 +155,16 @@ func patternForms() []string {
 	return []string{"AAA-999", "AA-9999", "A-99999", "999-AAA", "AA-99-AA", "AA9999", "9999-AA", "A99-999-A", "AAAA-99"}
 }
 
-// enumerateSetPattern offers two drawn patterns for every string without one and without limits of length.
+// maxCode is the length up to which a text is likely to be a code or a number rather than words.
+const maxCode = 20
+
+// enumerateSetPattern offers two drawn patterns for every code-like string without one and without limits of length.
 func enumerateSetPattern(x *enumeration) {
-	x.eachField(func(_ *Entity, f *Field) {
+	x.eachField(func(e *Entity, f *Field) {
 		if f.Type != String || f.Pattern != "" || f.MinLen != nil || f.MaxLen != nil {
+			return
+		}
+		if high := x.hint(e, f).high; high == 0 || high > maxCode {
 			return
 		}
 		forms := patternForms()

@@ -71,7 +71,7 @@ func TestValidateFindsInPairs(t *testing.T) {
 	fresh := func() *Schema {
 		s := &Schema{
 			Domain: "library", Conventions: Conventions{ItemsKey: "items", TotalKey: "total"}, NextEntity: 1,
-			Entities: []Entity{{UID: "e1", Name: "loan", Plural: "loans", NextField: 7, NextPart: 2, Fields: []Field{
+			Entities: []Entity{{UID: "e1", Name: "loan", Plural: "loans", NextField: 7, NextPart: 3, Fields: []Field{
 				{UID: "e1.f1", Name: "mark", Type: String, Required: true, Pattern: "AAA-999"},
 				{UID: "e1.f2", Name: "desk", Type: Enum, Required: true, Values: []string{"north", "south"}},
 				{UID: "e1.f3", Name: "lent_on", Type: Date, Required: true},

@@ -56,6 +56,9 @@ func (s *Schema) Validate() error {
 	if c := s.Conventions; c.ItemsKey == c.TotalKey || checkKey(c.ItemsKey) != nil || checkKey(c.TotalKey) != nil {
 		return fmt.Errorf("list keys %q and %q are no two different names", c.ItemsKey, c.TotalKey)
 	}
+	if err := s.checkUIDs(); err != nil {
+		return err
+	}
 	names := make(map[string]bool)
 	uids := make(map[string]bool)
 	once := func(set map[string]bool, key string) error {

@@ -31,6 +31,9 @@ func TestValidateFinds(t *testing.T) {
 		want  string
 		spoil func(s *Schema)
 	}{
+		{"is not e and a number from 1 to 2", func(s *Schema) { s.Entities[1].UID = "e3" }},
+		{"is not e2.f and a number from 1 to 4", func(s *Schema) { loan(s, 0).UID = "e2.f05" }},
+		{"is not a and a number", func(s *Schema) { s.NextStat = 0 }},
 		{"list keys", func(s *Schema) { s.Conventions.TotalKey = "items" }},
 		{"0 entities", func(s *Schema) { s.Entities = nil }},
 		{"used twice", func(s *Schema) { s.Entities[1].Plural = "members" }},
