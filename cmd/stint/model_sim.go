@@ -50,7 +50,7 @@ else until Ctrl-C. Whatever the key and the name of the model, it answers.
 Scripts: NAME, NAME@TURN or NAME@TURN.ATTEMPT, behind it *TIMES (requests it is done for in
 one attempt; 0 = for ever), several with commas between them; or a YAML file, a list of
 {do: NAME, model: NAME, turn: 1, attempt: 0, step: 0, times: 1, chance: 0.5, after: 1.5,
-command: TEXT} of which only do is needed. The names:
+command: TEXT} of which only do is needed. The names, for every turn unless said otherwise:
 
 ` + scriptNames(),
 		Example: "  " + e.Self + ` model-sim --seed 7 --changes 2 --script wrong@1 -- sh -c 'test -n "$` + modelURL + `"'`,

@@ -62,7 +62,7 @@ func TestModelSimEpisodes(t *testing.T) {
 		passed   int
 		attempts string // used per turn
 	}{
-		"odd calls": {"bad-json@0,unknown-tool@1,duplicate-id@1*2,empty@2,length@2,broad-kill@0,held-output@1", "delta+file", "none", "native", "bubblewrap", 3, "1 1 1"},
+		"odd calls": {"bad-json@0,unknown-tool@1,duplicate-id@1,empty@2,length@2,broad-kill@0,held-output@1", "delta+file", "none", "native", "bubblewrap", 3, "1 1 1"},
 		"fenced":    {"perfect", "full", "none", "text", "none", 3, "1 1 1"},
 		"rescued":   {"rate-limit@1*1,server-error@2*1,cut-stream@0,wrong@1", "delta", "minimal, retries: 1", "native", "none", 3, "1 2 1"},
 		"forgets":   {"hopeless@1", "delta+file", "detailed, retries: 1", "native", "none", 1, "1 2"},

@@ -30,6 +30,7 @@ type SimRule struct {
 // server, which meets requests without tools as well; wrong that the work itself is bad.
 type simScript struct {
 	about                string
+	times                int // requests it is done for; 0 = one
 	forever, wire, wrong bool
 	firstOnly            bool // unless the rule names an attempt, only attempt 0
 	answer               func(c *Coder, r SimRequest, rule SimRule) SimAnswer
@@ -52,7 +53,7 @@ var simScripts = map[string]simScript{
 	}},
 	"bad-json":       {about: "a call whose arguments are cut-off JSON", answer: callWith(func(call SimCall) SimCall { call.Arguments = `{"command": "ls -la`; return call })},
 	"unknown-tool":   {about: "a call of a tool that was not offered", answer: callWith(func(call SimCall) SimCall { call.Name = "open_browser"; return call })},
-	"duplicate-id":   {about: "calls that all have the same id", answer: callWith(func(call SimCall) SimCall { call.ID = "call_0"; return call })},
+	"duplicate-id":   {about: "two calls with the same id", times: 2, answer: callWith(func(call SimCall) SimCall { call.ID = "call_0"; return call })},
 	"loop":           {about: "the same call, for ever", forever: true, answer: runs("ls")},
 	"broad-kill":     {about: "a command that kills every process it can", answer: runs(broadKill)},
 	"held-output":    {about: "starts a server that holds the command's output", answer: runs(heldOutput)},
@@ -71,10 +72,14 @@ var simScripts = map[string]simScript{
 	"nothing": {about: "200 with an empty body", forever: true, wire: true, answer: func(*Coder, SimRequest, SimRule) SimAnswer { return SimAnswer{Body: " "} }},
 }
 
-// SimScripts names everything that a rule can do, with a few words on each.
+// SimScripts names everything that a rule can do, with a few words on each; what is not said to be done once is done
+// as long as the rule applies.
 func SimScripts() [][2]string {
 	var out [][2]string
 	for name, s := range simScripts {
+		if !s.forever && s.answer != nil && s.times == 0 {
+			s.about += " (once)"
+		}
 		out = append(out, [2]string{name, s.about})
 	}
 	slices.SortFunc(out, func(a, b [2]string) int { return strings.Compare(a[0], b[0]) })
@@ -130,7 +135,7 @@ func (c *Coder) misbehave(r SimRequest, p simPlace, noTools bool) (SimAnswer, bo
 		if s.answer == nil || noTools && !s.wire || p.step < rule.Step || !c.applies(i, r.Model, p) {
 			continue
 		}
-		times := 1
+		times := max(s.times, 1)
 		if s.forever {
 			times = 0
 		}
