@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -55,10 +56,10 @@ func (p *prober) blind(probes []probe) int {
 	for _, pr := range probes {
 		for _, a := range pr.asks {
 			r := oracle.Request{Method: "GET", Path: a.path, Query: a.query}
-			right := answerText(p.d.interp.Handle(r))
+			right := p.d.interp.Handle(r)
 			left := alive[:0]
 			for _, i := range alive {
-				if got := answerText(i.Handle(r)); got == right || nearly(got, right) {
+				if got := i.Handle(r); got.Status == right.Status && alike(got.Body, right.Body) {
 					left = append(left, i)
 				}
 			}
@@ -68,18 +69,44 @@ func (p *prober) blind(probes []probe) int {
 	return len(alive)
 }
 
-func answerText(r oracle.Response) string { return strconv.Itoa(r.Status) + text(r.Body) }
-
-// nearly reports whether two answers are figures that the comparison of a suite takes for equal.
-func nearly(a, b string) bool {
-	number := func(s string) (float64, bool) {
-		s, ok := strings.CutPrefix(s, `200{"value":`)
-		x, err := strconv.ParseFloat(strings.TrimSuffix(s, "}"), 64)
-		return x, ok && err == nil
+// alike reports whether the comparison of a suite takes two bodies of the oracle for equal.
+func alike(a, b any) bool {
+	switch x := a.(type) {
+	case map[string]any:
+		y, ok := b.(map[string]any)
+		if !ok || len(x) != len(y) {
+			return false
+		}
+		for k, v := range x {
+			if w, there := y[k]; !there || !alike(v, w) {
+				return false
+			}
+		}
+		return true
+	case []any:
+		y, ok := b.([]any)
+		return ok && slices.EqualFunc(x, y, alike)
 	}
-	x, ok1 := number(a)
-	y, ok2 := number(b)
-	return ok1 && ok2 && math.Abs(x-y) <= decimalTolerance
+	if a == b {
+		return true
+	}
+	x, ok1 := decimal(a)
+	y, ok2 := decimal(b)
+	_, exact1 := a.(int64)
+	_, exact2 := b.(int64)
+	return ok1 && ok2 && !(exact1 && exact2) && math.Abs(x-y) <= decimalTolerance
+}
+
+// decimal is a number of the oracle as a float; ok is false for what is none.
+func decimal(v any) (x float64, ok bool) {
+	switch n := v.(type) {
+	case int64:
+		return float64(n), true
+	case json.Number:
+		x, err := n.Float64()
+		return x, err == nil
+	}
+	return 0, false
 }
 
 // best takes the first candidate that shows every fault, else one that shows the most.

@@ -46,3 +46,36 @@ func BenchmarkGenerate(b *testing.B) {
 		}
 	}
 }
+
+// The benchmarks of turn 100 are about scenario 101: about 1,800 requests.
+const longSeed = 101
+
+// BenchmarkGenerateTurn100 makes and encodes the suite of turn 100.
+func BenchmarkGenerateTurn100(b *testing.B) {
+	sc := scenarioOf(b, longSeed, 100)
+	for b.Loop() {
+		s, err := Generate(sc, 100)
+		if err != nil {
+			b.Fatal(err)
+		}
+		if _, err := s.Encode(); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+// BenchmarkRunTurn100 plays the whole suite of turn 100 over HTTP against the reference, one server per world.
+func BenchmarkRunTurn100(b *testing.B) {
+	sc := scenarioOf(b, longSeed, 100)
+	s := suiteOf(b, sc, 100)
+	requests := 0
+	for b.Loop() {
+		r, err := Run(context.Background(), s, RunOptions{Start: reference(sc.Steps[100].Schema)})
+		if err != nil || !*r.Passed {
+			b.Fatalf("%+v, %v", r, err)
+		}
+		requests += r.Requests
+	}
+	b.ReportMetric(float64(requests)/float64(b.N), "requests")
+	b.ReportMetric(float64(requests)/b.Elapsed().Seconds(), "req/s")
+}

@@ -67,6 +67,7 @@ func FuzzDecode(f *testing.F) {
 	}
 	f.Add(b)
 	f.Add([]byte(`{"version":"1","turn":0,"worlds":[{"name":"W1"}],"checks":[]}`))
+	f.Add([]byte(`{"version":"1","worlds":[{"name":"W0"}],"checks":[{"id":"k1.a","clauses":["c1"],"world":"W0","steps":[{"m":"GET","p":"/a/${b}/c","q":"sort=-d&e=%20f","s":200}]}]}`))
 	f.Add([]byte(`{"version":"1","checks":[{"id":"k1.a","world":"W1","steps":[{"m":"GET","p":"/a","s":200,"x":"exact","e":{"a":1}}]}],"worlds":[{"name":"W1"}]}`))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		s, err := Decode(b)
