@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -104,23 +105,8 @@ func renew(dir string) error {
 	return removeAll(old)
 }
 
-// removeAll is os.RemoveAll for trees with folders whose owner may not enter them. Links are not followed.
-func removeAll(dir string) error {
-	err := os.RemoveAll(dir)
-	if errors.Is(err, fs.ErrPermission) {
-		_ = filepath.WalkDir(dir, func(p string, d fs.DirEntry, err error) error {
-			if d != nil && d.IsDir() {
-				_ = os.Chmod(p, 0o700) // WalkDir calls this before it reads the folder
-			}
-			return nil
-		})
-		err = os.RemoveAll(dir)
-	}
-	if err != nil {
-		return fmt.Errorf("removing %s: %w", dir, err)
-	}
-	return nil
-}
+// removeAll removes a tree, whatever an agent made of it.
+func removeAll(dir string) error { return sandbox.RemoveTree(dir) }
 
 // mend makes workspace and HOME folders again that we may enter, whatever the agent made of them: without a
 // sandbox it can delete them, replace them by a link or take away the rights.
@@ -156,7 +142,7 @@ func (w *workbox) writeSpec(text string) error {
 		return fmt.Errorf("writing %s: %w", specName, err)
 	}
 	defer root.Close()
-	if err := root.RemoveAll(specName); err != nil {
+	if err := sandbox.RemoveIn(root, specName); err != nil {
 		return fmt.Errorf("replacing %s: %w", specName, err)
 	}
 	f, err := root.OpenFile(specName, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"strings"
 	"time"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
 )
 
 // outFolder, under HOME, is where a program writes about itself; it is empty before each attempt.
@@ -120,7 +122,7 @@ func (h *home) folder(name string) error {
 	err := h.root.MkdirAll(name, 0o755)
 	for at := name; err != nil && at != "."; at = path.Dir(at) {
 		if st, serr := h.root.Lstat(at); serr == nil && !st.IsDir() {
-			if rerr := h.root.RemoveAll(at); rerr != nil {
+			if rerr := h.remove(at); rerr != nil {
 				break
 			}
 			err = h.root.MkdirAll(name, 0o755)
@@ -137,7 +139,7 @@ func (h *home) write(name, text string) error {
 	if err := h.folder(path.Dir(name)); err != nil {
 		return err
 	}
-	if err := h.root.RemoveAll(name); err != nil {
+	if err := h.remove(name); err != nil {
 		return fmt.Errorf("replacing a file in the agent's HOME: %w", err)
 	}
 	f, err := h.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
@@ -204,10 +206,24 @@ func (h *home) newest(pattern string, v *Values, since time.Time) (string, error
 	return best, nil
 }
 
+// remove removes an entry and all in it.
+func (h *home) remove(name string) error {
+	parent := h.root
+	if dir := path.Dir(name); dir != "." {
+		sub, err := h.root.OpenRoot(dir)
+		if err != nil {
+			return err
+		}
+		defer sub.Close()
+		parent = sub
+	}
+	return sandbox.RemoveIn(parent, path.Base(name))
+}
+
 // clean removes what no snapshot needs.
 func (h *home) clean(names []string) error {
 	for _, name := range names {
-		err := h.root.RemoveAll(strings.TrimSuffix(name, "/"))
+		err := h.remove(strings.TrimSuffix(name, "/"))
 		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
 			// A link in the path that leads elsewhere: what lies there is not ours.
 			if _, serr := h.root.Lstat(name); serr == nil {

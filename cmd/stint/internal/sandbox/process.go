@@ -58,19 +58,36 @@ func processes(proc string) []process {
 	return out
 }
 
-// privateMemory is what a process holds for itself: resident pages less those backed by files.
-func privateMemory(proc string, pid int) int64 {
+// residentMemory is what a process has in memory: for itself, and in pages that it may share with others.
+func residentMemory(proc string, pid int) (private, shared int64) {
 	b, err := os.ReadFile(proc + "/" + strconv.Itoa(pid) + "/statm")
 	if err != nil {
-		return 0
+		return 0, 0
 	}
 	f := strings.Fields(string(b))
 	if len(f) < 3 {
-		return 0
+		return 0, 0
 	}
 	resident, _ := strconv.ParseInt(f[1], 10, 64)
-	shared, _ := strconv.ParseInt(f[2], 10, 64)
-	return max(0, resident-shared) * int64(os.Getpagesize())
+	shared, _ = strconv.ParseInt(f[2], 10, 64)
+	page := int64(os.Getpagesize())
+	return max(0, resident-shared) * page, shared * page
+}
+
+// sharedMemory is a process's share of memory that no file on a disk stands behind: anonymous mappings and segments
+// that several processes may use. No limit of a process counts it.
+func sharedMemory(proc string, pid int) int64 {
+	b, err := os.ReadFile(proc + "/" + strconv.Itoa(pid) + "/smaps_rollup")
+	if err != nil {
+		return 0
+	}
+	for line := range strings.Lines(string(b)) {
+		if v, ok := strings.CutPrefix(line, "Pss_Shmem:"); ok {
+			kb, _ := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(strings.TrimSpace(v), "kB")), 10, 64)
+			return kb << 10
+		}
+	}
+	return 0
 }
 
 // family is the set of processes of one run outside a namespace: the leader, its descendants, its session

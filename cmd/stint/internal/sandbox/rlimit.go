@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -31,6 +32,9 @@ func limitProcess(pid int, l Limits, countProcesses bool) error {
 	if countProcesses && l.Processes > 0 {
 		limits = append(limits, one{unix.RLIMIT_NPROC, uint64(l.Processes)})
 	}
+	// Should memory run out in spite of all limits, the kernel ends these first and not stint. Nobody is hurt where it
+	// cannot be set.
+	_ = os.WriteFile("/proc/"+strconv.Itoa(pid)+"/oom_score_adj", []byte("1000"), 0)
 	for _, x := range limits {
 		var old unix.Rlimit
 		if err := unix.Prlimit(pid, x.resource, nil, &old); err != nil {

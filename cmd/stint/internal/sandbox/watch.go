@@ -1,17 +1,15 @@
 package sandbox
 
 import (
-	"io/fs"
 	"os"
-	"path/filepath"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
 const (
 	watchEvery = 200 * time.Millisecond
+	heldEvery  = time.Second
 	diskEvery  = 5 * time.Second
 )
 
@@ -27,8 +25,11 @@ type watcher struct {
 func (w *watcher) run(stop <-chan struct{}) string {
 	tick := time.NewTicker(watchEvery)
 	defer tick.Stop()
+	held := time.NewTicker(heldEvery)
+	defer held.Stop()
 	disk := time.NewTicker(diskEvery)
 	defer disk.Stop()
+	var inFiles, deleted int64 // memory and disk behind open files that have no name
 	for {
 		select {
 		case <-stop:
@@ -38,19 +39,37 @@ func (w *watcher) run(stop <-chan struct{}) string {
 			if len(ps) > w.limits.Processes {
 				return "processes"
 			}
-			var sum int64
-			for _, p := range ps {
-				sum += privateMemory(proc, p.pid)
-			}
-			if sum > w.limits.Memory {
+			if memoryOver(proc, ps, w.limits.Memory-inFiles) {
 				return "memory"
 			}
+		case <-held.C:
+			proc, ps := w.list()
+			if inFiles, deleted = heldFiles(proc, ps, w.dirs); deleted > w.limits.Disk {
+				return "disk"
+			}
 		case <-disk.C:
-			if DiskUsage(w.dirs...) > w.limits.Disk {
+			if DiskUsage(w.dirs...) > w.limits.Disk-deleted {
 				return "disk"
 			}
 		}
 	}
+}
+
+// memoryOver says whether processes together hold more than limit bytes: what is private to each, and their shares of
+// what they share. The shares are asked for only if the whole would be over the limit, since that costs more.
+func memoryOver(proc string, ps []process, limit int64) bool {
+	var private, all int64
+	for _, p := range ps {
+		own, shared := residentMemory(proc, p.pid)
+		private, all = private+own, all+own+shared
+	}
+	if private > limit || all <= limit {
+		return private > limit
+	}
+	for _, p := range ps {
+		private += sharedMemory(proc, p.pid)
+	}
+	return private > limit
 }
 
 // namespaceProcesses lists the PID namespace of the sandbox's first process through its own /proc. Until the
@@ -62,29 +81,6 @@ func namespaceProcesses(child int) (string, []process) {
 		return proc, nil
 	}
 	return proc, processes(proc)
-}
-
-// DiskUsage is the space that the files under dirs take, in bytes, links not followed. What cannot be read
-// is left out.
-func DiskUsage(dirs ...string) int64 {
-	var sum int64
-	for _, dir := range dirs {
-		if dir == "" {
-			continue
-		}
-		_ = filepath.WalkDir(dir, func(_ string, d fs.DirEntry, err error) error {
-			if err != nil {
-				return nil
-			}
-			if info, err := d.Info(); err == nil {
-				if st, ok := info.Sys().(*syscall.Stat_t); ok {
-					sum += st.Blocks * 512
-				}
-			}
-			return nil
-		})
-	}
-	return sum
 }
 
 // oomKills is the kernel's count of processes it ended for want of memory, -1 if it does not say.
