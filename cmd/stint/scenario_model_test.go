@@ -34,7 +34,9 @@ func badServer(t *testing.T, asked *atomic.Int64) *httptest.Server {
 	ways := []func(w http.ResponseWriter){
 		func(w http.ResponseWriter) { fmt.Fprint(w, chatAnswer("Sure! I choose o1.", "stop")) },
 		func(w http.ResponseWriter) { fmt.Fprint(w, chatAnswer(goodChoice[:30], "length")) },
-		func(w http.ResponseWriter) { fmt.Fprint(w, chatAnswer(strings.Replace(goodChoice, "o1", "o77", 1), "stop")) },
+		func(w http.ResponseWriter) {
+			fmt.Fprint(w, chatAnswer(strings.Replace(goodChoice, "o1", "o77", 1), "stop"))
+		},
 		func(w http.ResponseWriter) { fmt.Fprint(w, chatAnswer("", "stop")) },
 		func(w http.ResponseWriter) {
 			fmt.Fprint(w, chatAnswer(strings.Replace(goodChoice, "null", `{"name":"../../etc"}`, 1), "stop"))
