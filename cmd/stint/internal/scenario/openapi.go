@@ -229,7 +229,7 @@ func (d *document) member(e *Entity) {
 		writes = append(writes, 409)
 	}
 	put := d.operation("replace"+name, id, d.withParts(e), KindReplace, KindNotFound, KindGroup, KindOrder)
-	put["requestBody"] = requestBody(name + "Input")
+	put["requestBody"] = requestBody(replaceName(e))
 	d.path(path, "put", put, answers("200", row, writes...))
 	patch := d.operation("update"+name, id, d.withParts(e), KindUpdate, KindNotFound, KindGroup, KindOrder)
 	patch["requestBody"] = requestBody(name + "Patch")

@@ -2,6 +2,7 @@ package scenario
 
 import (
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -10,7 +11,7 @@ import (
 func (d *document) entitySchemas(e *Entity) {
 	full := object{"id": object{"type": "integer", "readOnly": true}}
 	input, patch := object{}, object{}
-	keys, required := []string{"id"}, []string{}
+	keys, required, kept := []string{"id"}, []string{}, []string{}
 	for i := range e.Fields {
 		f := &e.Fields[i]
 		keys = append(keys, f.Name)
@@ -28,6 +29,9 @@ func (d *document) entitySchemas(e *Entity) {
 		input[f.Name], patch[f.Name] = one, withoutDefault(one)
 		if f.Required {
 			required = append(required, f.Name)
+			if !f.Immutable {
+				kept = append(kept, f.Name)
+			}
 		}
 	}
 	name := typeName(e)
@@ -51,7 +55,23 @@ func (d *document) entitySchemas(e *Entity) {
 		in["x-orders"] = orders
 	}
 	d.schemas[name+"Input"] = in
+	if len(kept) < len(required) { // PUT may leave out what cannot change
+		put := maps.Clone(in)
+		delete(put, "required")
+		if len(kept) > 0 {
+			put["required"] = kept
+		}
+		d.schemas[replaceName(e)] = put
+	}
 	d.schemas[name+"Patch"] = object{"type": "object", "properties": patch}
+}
+
+// replaceName is the name of the schema of what PUT takes.
+func replaceName(e *Entity) string {
+	if slices.ContainsFunc(e.Fields, func(f Field) bool { return f.Required && f.Immutable }) {
+		return typeName(e) + "Replace"
+	}
+	return typeName(e) + "Input"
 }
 
 func (d *document) fieldName(uid string) string {
