@@ -23,9 +23,9 @@ func newDoctorCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "What this machine can and cannot do, each with the way out",
-		Long: `doctor looks at what stint needs on this machine and then runs the perfect agent
-(harness: reference) through the real sandbox and grader: if that passes, a failure in a
-study is the agent's. Without bubblewrap the reference runs without a sandbox, and doctor
+		Long: `doctor looks at what stint needs on this machine, starts every installed agent once against
+a scripted model, and then runs the perfect agent (harness: reference) through the real
+sandbox and grader: if that passes, a failure in a study is the agent's. Without bubblewrap the reference runs without a sandbox, and doctor
 says so.`,
 		Example: "  " + e.Self + " doctor",
 		Args:    cobra.NoArgs,

@@ -17,6 +17,7 @@ import (
 // install and check need the network: .ci/run runs them.
 func TestExamples(t *testing.T) {
 	dir := t.TempDir()
+	t.Setenv("STINT_CACHE", t.TempDir()) // doctor starts every agent that is installed
 	for from, to := range map[string]string{"small.yaml": "study.yaml", "outcomes.csv": "outcomes.csv"} {
 		raw, err := os.ReadFile(filepath.Join("testdata", "manual", from))
 		if err != nil {

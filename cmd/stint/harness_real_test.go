@@ -3,6 +3,8 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -194,4 +196,65 @@ func TestHarnessMisbehaviour(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestHarnessKilled ends stint by kill -9 in the middle of a turn of OpenCode and starts the same command again: the
+// turn is played again by an agent that remembers the turn before it, and nothing of the one that was cut.
+func TestHarnessKilled(t *testing.T) {
+	requireHarness(t, "opencode")
+	dir := t.TempDir()
+	var out outcome
+	var running *exec.Cmd
+	const change = 1
+	kill := make(chan struct{}, 1)
+	c := tried{changes: change, answered: func(_ int, r harness.SimRequest) {
+		// The second answer to the change is being asked for: a command of its turn has run.
+		if running != nil && turnsAsked(r) == 2 && r.Messages[len(r.Messages)-1].Role == "tool" {
+			kill <- struct{}{}
+			_ = running.Process.Kill()
+			running = nil
+		}
+	}}
+	url := c.simulate(t, &out)
+	writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, change, "m", "opencode", "", url, "bubblewrap", "", "wall: 5m", "provider_wait: 2s"))
+	cmd := command(t, dir, nil, "run", "study.yaml", "-o", "run", "-q")
+	running = cmd
+	if err := cmd.Run(); err == nil || len(kill) != 1 {
+		t.Fatalf("the run was not killed: %v", err)
+	}
+	before := len(out.requests)
+	stint(t, dir, 0, "run", "study.yaml", "-o", "run", "-q")
+	out.run = filepath.Join(dir, "run")
+	out.read(t)
+	if ep := out.tables.Episodes[0]; *ep.TurnsPassed != change+1 || len(out.voids) != 1 || out.voids[0].Reason != "host" {
+		t.Errorf("passed %d turns, voids %+v", *ep.TurnsPassed, out.voids)
+	}
+	// The first request of the turn that was played again: the whole turn before, and the change once.
+	again := out.requests[before]
+	if n := turnsAsked(again); n != 2 {
+		t.Errorf("the resumed agent was asked for %d turns, want the first and once the second", n)
+	}
+	ran := false
+	for _, m := range again.Messages {
+		ran = ran || m.Role == "tool"
+		for _, call := range m.Calls {
+			if strings.Contains(call.Arguments, "# turn 1.") {
+				t.Errorf("the resumed agent remembers what was cut: %.200q", call.Arguments)
+			}
+		}
+	}
+	if !ran {
+		t.Error("the resumed agent does not remember the commands of the first turn")
+	}
+}
+
+// turnsAsked counts the requests of turns in a conversation.
+func turnsAsked(r harness.SimRequest) int {
+	n := 0
+	for _, m := range r.Messages {
+		if m.Role == "user" {
+			n++
+		}
+	}
+	return n
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -9,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/episode"
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
@@ -223,7 +225,7 @@ func (out *outcome) eventList() string {
 }
 
 const (
-	myAgent     = "testdata/harness/agent.yaml"
+	myAgent     = "testdata/manual/my-agent.yaml"
 	faultyAgent = "testdata/harness/faulty.yaml"
 )
 
@@ -376,4 +378,51 @@ func TestHarnessFiles(t *testing.T) {
 			t.Errorf("ended %q: %s", out.ending(), out.detail())
 		}
 	})
+}
+
+// TestHarnessInterrupted stops a run by Ctrl-C while a program is at work: stint leaves within ten seconds, nothing of
+// the program is left, and the same command goes on. On a pipe there is a line for every turn.
+func TestHarnessInterrupted(t *testing.T) {
+	requireBubblewrap(t)
+	requireProgram(t, "python3", "for the agent")
+	dir := t.TempDir()
+	var out outcome
+	asked := make(chan struct{}, 100)
+	c := tried{changes: 1, answered: func(int, harness.SimRequest) { asked <- struct{}{} }}
+	url := c.simulate(t, &out)
+	file, err := filepath.Abs(myAgent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, c.changes, "m", file, "", url, "bubblewrap", "", "wall: 2m", "provider_wait: 2s"))
+	var said bytes.Buffer
+	cmd := command(t, dir, nil, "run", "study.yaml", "-o", "run")
+	cmd.Stderr = &said
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	for range 7 { // of the first turn five are asked; then the second is at work
+		<-asked
+	}
+	began := time.Now()
+	if err := cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	_ = cmd.Wait()
+	if code := cmd.ProcessState.ExitCode(); code != 130 || time.Since(began) > 10*time.Second || !strings.Contains(said.String(), "turn 0 passed after attempt 0") ||
+		!strings.Contains(said.String(), "run study.yaml -o run") {
+		t.Errorf("exit code %d after %v\n%s", code, time.Since(began), said.String())
+	}
+	_, stderr := stint(t, dir, 0, "run", "study.yaml", "-o", "run")
+	if !strings.Contains(stderr, "turn 1 passed after attempt 0") || strings.Contains(stderr, "turn 0 passed") {
+		t.Errorf("the second run says\n%s", stderr)
+	}
+	out.run = filepath.Join(dir, "run")
+	out.read(t)
+	if ep := out.tables.Episodes[0]; *ep.TurnsPassed != 2 || len(out.voids) != 1 || out.voids[0].Reason != "operator" {
+		t.Errorf("passed %d turns, voids %+v", *ep.TurnsPassed, out.voids)
+	}
+	if !out.remembers() {
+		t.Error("the resumed agent does not remember the first turn")
+	}
 }

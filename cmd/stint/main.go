@@ -13,6 +13,7 @@
 //	reproduce the failing requests of an attempt as curl lines, and its server
 //	digest    one hash per table, free of times and places
 //	scenario  make, prove, read, hand on scenarios
+//	harness   agents that are programs: list, show, install, check
 //	doctor    what this machine can and cannot do
 //	model-sim a scripted model server, for tests and demos
 //
