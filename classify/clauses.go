@@ -43,7 +43,7 @@ type clauses struct {
 
 var (
 	fieldTitle = regexp.MustCompile(`^(?:deleting [^:]*: )?([A-Za-z0-9_]+)\.([A-Za-z0-9_]+)\b`)
-	firstPath  = regexp.MustCompile("`(?:GET |POST |PUT |PATCH |DELETE )?(/[A-Za-z0-9_/-]+?)(?:/\\{id\\})?`")
+	firstPath  = regexp.MustCompile("`(?:GET |POST |PUT |PATCH |DELETE )?(/[A-Za-z0-9_/-]+?)(?:/\\{id\\}|\\?[^`]*)?`")
 	belowPath  = regexp.MustCompile("`(?:GET|POST) (/[A-Za-z0-9_-]+/\\{id\\}/[A-Za-z0-9_-]+)`")
 	calledNow  = regexp.MustCompile("is called `([A-Za-z0-9_]+)`")
 	readTitle  = regexp.MustCompile(`^read ([A-Za-z0-9_ ]+) by id$`)
@@ -106,7 +106,7 @@ func newClauses(list []*clause, turn int) *clauses {
 			continue
 		}
 		switch c.Kind {
-		case "create", "read", "not_found", "list", "replace", "update", "delete", "atomic", "analytics":
+		case "create", "read", "not_found", "list", "replace", "update", "delete", "atomic", "analytics", "page", "default_sort":
 			if m := firstPath.FindStringSubmatch(c.Text); m != nil {
 				c.path = m[1]
 			}

@@ -35,6 +35,12 @@ func (c *contract) owner(s *symptom, r *Row) *clause {
 
 // ownerOfRefusal is the clause that a wrong refusal breaks.
 func (c *contract) ownerOfRefusal(s *symptom, entity string) *clause {
+	if own := c.subject(s); ofList(own) && s.query {
+		if s.haveField == "limit" || s.haveField == "offset" {
+			return c.ownOr(s, c.clauses.ofPath("page", s.collection))
+		}
+		return own
+	}
 	if s.below != "" {
 		return c.ownOr(s, c.clauses.commandRule(s, s.haveCode))
 	}
@@ -166,6 +172,9 @@ func (c *contract) ownerOfBody(s *symptom, entity string) *clause {
 		}
 	}
 	own := c.subject(s)
+	if ofList(own) {
+		return own
+	}
 	if k := c.changeOwner(s, own); k != nil {
 		return k
 	}
@@ -192,6 +201,11 @@ func (c *contract) ownerOfBody(s *symptom, entity string) *clause {
 		return c.ownOr(s, c.clauses.routeClause(s))
 	}
 	return own
+}
+
+// ofList says whether a clause is about what a list can be asked for. A check about one asks for nothing else.
+func ofList(k *clause) bool {
+	return k != nil && (k.Kind == "filter" || k.Kind == "sort" || k.Kind == "default_sort" || k.Kind == "page" || k.Kind == "nested")
 }
 
 // changeOwner returns the clause by which a command changes a row wrongly, or a value of the service is wrong. A check about

@@ -18,6 +18,7 @@ type symptom struct {
 	item       bool
 	below      string                     // /books/{id}/lend, of what is under one row; "" elsewhere
 	id         string                     // in the path; "" without one
+	query      bool                       // the request has parameters
 	body       map[string]json.RawMessage // of the request, as far as it is complete
 
 	want, have         int // status; have 0 = no answer
@@ -37,7 +38,7 @@ type diff struct {
 }
 
 var (
-	requestForm = regexp.MustCompile(`^([A-Z]+) (/[^\s?]*)(?:\?\S*)?(?: (.*))?$`)
+	requestForm = regexp.MustCompile(`^([A-Z]+) (/[^\s?]*)(\?\S*)?(?: (.*))?$`)
 	statusForm  = regexp.MustCompile(`^(\d{3})(?:; (.*))?$`)
 	placeForm   = regexp.MustCompile(`^([^\s;=]+) (is missing|is not there|has \d+ rows|= .*|> .*)$`)
 	lastKey     = regexp.MustCompile(`([^.\[\]]+)(?:\[\d+\])*$`)
@@ -48,7 +49,7 @@ var (
 func newSymptom(c *logs.CheckRow) *symptom {
 	s := &symptom{check: c}
 	if m := requestForm.FindStringSubmatch(c.Request); m != nil {
-		s.method, s.route = m[1], route(m[1], m[2])
+		s.method, s.route, s.query = m[1], route(m[1], m[2]), m[3] != ""
 		_, path, _ := strings.Cut(s.route, " ")
 		if s.collection, s.item = strings.CutSuffix(path, "/{id}"); s.item {
 			s.id = m[2][strings.LastIndexByte(m[2], '/')+1:]
@@ -56,7 +57,7 @@ func newSymptom(c *logs.CheckRow) *symptom {
 		if head, _, under := strings.Cut(path, "/{id}/"); under {
 			s.collection, s.below = head, path
 		}
-		if json.Unmarshal([]byte(m[3]), &s.body) != nil {
+		if json.Unmarshal([]byte(m[4]), &s.body) != nil {
 			s.body = nil
 		}
 	}

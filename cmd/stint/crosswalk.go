@@ -104,6 +104,9 @@ func mechanisms(s *scenario.Schema, f harness.TruthPlanted) []string {
 	case oracle.Stale:
 		return stale(s, f)
 	}
+	if leaves := listMechanisms(f); leaves != nil {
+		return leaves
+	}
 	return lifeMechanisms(f)
 }
 
@@ -184,8 +187,10 @@ func replaced(kind scenario.Kind, old, now string) []string {
 		return []string{deletion(scenario.OnDelete(param(now, "policy")), scenario.OnDelete(param(old, "policy")))}
 	case scenario.KindGuard:
 		return guardMoved(old, now)
-	case scenario.KindComputed:
+	case scenario.KindComputed, scenario.KindDefaultSort, scenario.KindAnalytics:
 		return []string{classify.LeafWrongLogic}
+	case scenario.KindPage:
+		return pagesMoved(old, now)
 	default:
 		return dropped(kind)
 	}
@@ -237,8 +242,12 @@ func dropped(kind scenario.Kind) []string {
 		return []string{classify.LeafTooStrict, classify.LeafWrongLogic} // refused where it was required, null where it was optional
 	case scenario.KindOnDelete:
 		return []string{classify.LeafWrongLogic, classify.LeafTooLax}
-	case scenario.KindEffect:
+	case scenario.KindEffect, scenario.KindDefaultSort:
 		return []string{classify.LeafWrongLogic}
+	case scenario.KindFilter, scenario.KindPage:
+		return []string{classify.LeafWrongLogic, classify.LeafTooLax} // all rows, and any value of the parameter
+	case scenario.KindSort:
+		return []string{classify.LeafWrongLogic, classify.LeafTooLax, classify.LeafTooStrict} // beside other keys the new one is refused
 	}
 	return []string{classify.LeafChangeMissed}
 }
@@ -268,7 +277,7 @@ func ignored(sc *scenario.Scenario, turn int) []string {
 		add(dropped(c.Kind))
 	}
 	for _, c := range step.Changed {
-		if c.Kind == scenario.KindExactKeys || c.Kind == scenario.KindAnalytics {
+		if c.Kind == scenario.KindExactKeys {
 			return []string{classify.LeafChangeMissed}
 		}
 		if before := sc.Steps[turn-1].Schema.Clause(c.ID); before != nil {

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"net/http"
 	"path/filepath"
 	"slices"
@@ -47,6 +48,15 @@ func TestVerdictsOfMutants(t *testing.T) {
 			t.Errorf("no fault of kind %s was planted; choose a scenario with more behaviour", k)
 		}
 	}
+	m = mutants{t: t, scenario: listScenario(t), only: []scenario.Kind{scenario.KindFilter, scenario.KindSort, scenario.KindDefaultSort, scenario.KindPage, scenario.KindNested,
+		scenario.KindAnalytics, scenario.KindGone, scenario.KindList}}
+	m.turn = len(m.scenario.Steps) - 1
+	m.run(&leaf, &forgotten, kinds)
+	for _, k := range []string{oracle.FilterWrong, oracle.SortWrong, oracle.PageWrong, oracle.NestedWrong, oracle.AnalyticsWrong} {
+		if !kinds[k] {
+			t.Errorf("no fault of kind %s was planted; choose a scenario with more lists", k)
+		}
+	}
 	t.Logf("leaf %s, forgotten or not %s", leaf, forgotten)
 	for what, got := range map[string]tally{"leaf": leaf, "forgotten or not": forgotten} {
 		if got.Of < 700 || *got.Share < mutantBar {
@@ -56,6 +66,35 @@ func TestVerdictsOfMutants(t *testing.T) {
 	if len(kinds) < 20 {
 		t.Errorf("only %d kinds of fault were planted", len(kinds))
 	}
+}
+
+// listScenario is a scenario in which lists and figures change again and again.
+func listScenario(t *testing.T) *scenario.Scenario {
+	t.Helper()
+	names := []string{"add_filter", "add_sort", "add_pagination", "add_relation", "add_nested_route", "change_default_sort", "add_filter", "add_grouped_analytics", "add_analytics",
+		"rename_analytics", "add_filter", "add_sort", "add_grouped_analytics", "remove_analytics", "change_page_limits"}
+	sc, err := scenario.Generate(scenario.Options{Seed: 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(7, 7))
+	s := sc.Steps[0].Schema
+	var ops []scenario.Operation
+	for turn, name := range names {
+		found := slices.DeleteFunc(scenario.Enumerate(s, r), func(op scenario.Operation) bool { return op.Name != name })
+		if len(found) == 0 {
+			continue
+		}
+		op := found[r.IntN(len(found))]
+		if s, err = scenario.Apply(s, op, turn+1); err != nil {
+			t.Fatal(err)
+		}
+		ops = append(ops, op)
+	}
+	if sc, err = scenario.Replay(scenario.Options{Seed: 7, Name: "s03"}, ops); err != nil {
+		t.Fatal(err)
+	}
+	return sc
 }
 
 // mutants grades all mutants of one turn, each as an attempt of its own.
