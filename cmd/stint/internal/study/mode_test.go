@@ -22,19 +22,19 @@ func TestModes(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, mode := range []string{"continue", "teleport"} {
-		text := replaced(t, small, "[sim, strong]", "sim, feedback: none, retries: 0", "seed: 5", "seed: 9\nmode: "+mode, "simulate: weak", "simulate: weak, transport: python",
-			"count: 4, changes: 1", "count: 3, changes: 3", "analysis:\n  families:\n    - {name: models, by: model}\n", "")
+		text := replaced(t, small, "[sim, strong]", "sim, feedback: none, retries: 0", "seed: 5", "seed: 3\nmode: "+mode, "simulate: weak", "simulate: weak, transport: python",
+			"count: 4, changes: 1", "count: 2, changes: 2", "analysis:\n  families:\n    - {name: models, by: model}\n", "")
 		dir := t.TempDir()
 		sum, err := mustParse(t, text).Run(t.Context(), RunOptions{Dir: dir, Stint: exe})
-		if err != nil || sum.Valid != 3 {
+		if err != nil || sum.Valid != 2 {
 			t.Fatalf("%s: %+v, %v", mode, sum, err)
 		}
 		tables, problems, err := logs.ReadRun(&logs.RunDir{Root: dir}, nil)
 		if err != nil || len(problems) > 0 {
 			t.Fatal(problems, err)
 		}
-		if len(tables.Turns) != 12 {
-			t.Errorf("%s: %d turns, want 12: a failed turn ended an episode", mode, len(tables.Turns))
+		if len(tables.Turns) != 6 {
+			t.Errorf("%s: %d turns, want 6: a failed turn ended an episode", mode, len(tables.Turns))
 		}
 		passed := map[string]float64{}
 		failed := 0
@@ -49,8 +49,8 @@ func TestModes(t *testing.T) {
 			t.Errorf("%s: no turn failed: choose another seed", mode)
 		}
 		for _, e := range tables.Episodes {
-			if e.Mode != mode || *e.TurnsPassedShare != passed[e.Episode]/4 || (e.TurnsPassed == nil) != (mode == "teleport") {
-				t.Errorf("%s: share %v, T %v, mode %q; %v of 4 turns passed", mode, *e.TurnsPassedShare, e.TurnsPassed, e.Mode, passed[e.Episode])
+			if e.Mode != mode || *e.TurnsPassedShare != passed[e.Episode]/3 || (e.TurnsPassed == nil) != (mode == "teleport") {
+				t.Errorf("%s: share %v, T %v, mode %q; %v of 3 turns passed", mode, *e.TurnsPassedShare, e.TurnsPassed, e.Mode, passed[e.Episode])
 			}
 		}
 		if want := map[string]string{"continue": "turns_passed", "teleport": "share"}[mode]; tables.UsualOutcome() != want {
