@@ -1,9 +1,13 @@
 package suite
 
 import (
+	"context"
+	"errors"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
@@ -18,13 +22,13 @@ func suitesOf(t testing.TB, sc *scenario.Scenario) []*Suite {
 	return suites
 }
 
-// TestAccept proves ten scenarios of twelve changes. All mutants die; more is asked for than [MinScore], so that a
+// TestAccept proves twenty scenarios of ten changes. All mutants die; more is asked for than [MinScore], so that a
 // weaker generator shows at once.
 func TestAccept(t *testing.T) {
-	const seeds = 10
+	const seeds = 20
 	mutants, checks, requests := 0, 0, 0
 	for seed := uint64(1); seed <= seeds; seed++ {
-		sc := scenarioOf(t, seed, 12)
+		sc := scenarioOf(t, seed, 10)
 		suites := suitesOf(t, sc)
 		p, err := Accept(sc, suites)
 		if err != nil {
@@ -45,12 +49,67 @@ func TestAccept(t *testing.T) {
 			requests += turn.Requests
 		}
 		last := p.Turns[len(p.Turns)-1]
-		t.Logf("seed %d: turn 0: %d checks, %d requests; turn 12: %d checks, %d requests", seed, p.Turns[0].Checks, p.Turns[0].Requests, last.Checks, last.Requests)
+		t.Logf("seed %d: turn 0: %d checks, %d requests; turn 10: %d checks, %d requests", seed, p.Turns[0].Checks, p.Turns[0].Requests, last.Checks, last.Requests)
 	}
 	if ratio := float64(requests) / float64(checks); ratio > 2.7 {
 		t.Errorf("%.2f requests per check", ratio)
 	}
 	t.Logf("%d mutants killed, %.2f requests per check", mutants, float64(requests)/float64(checks))
+}
+
+// A proof that is known is not made again, one of other content is; what Done hears is what was proven now.
+func TestProveKnown(t *testing.T) {
+	m, _ := fileOf(t, 5, 4)
+	fresh := 0
+	done := func(TurnProof) { fresh++ }
+	p, err := Prove(t.Context(), m, ProveOptions{Done: done})
+	if err != nil || fresh != 5 {
+		t.Fatalf("%d turns proven, %v", fresh, err)
+	}
+	known := map[string]TurnProof{}
+	for _, x := range p.Turns[1:] {
+		known[x.Key] = x
+	}
+	fresh = 0
+	again, err := Prove(t.Context(), m, ProveOptions{Known: known, Done: done, Jobs: 1})
+	if err != nil || fresh != 1 {
+		t.Errorf("%d turns proven, %v", fresh, err)
+	}
+	if diff := cmp.Diff(p, again); diff != "" {
+		t.Errorf("known proofs give another:\n%s", diff)
+	}
+	spoiled := *m.Suites[2]
+	spoiled.Checks = spoiled.Checks[1:]
+	m.Suites[2] = &spoiled
+	fresh = 0
+	if _, err = Prove(t.Context(), m, ProveOptions{Known: known, Done: done}); err != nil || fresh != 2 {
+		t.Errorf("with another suite %d turns are proven, %v", fresh, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := Prove(ended, m, ProveOptions{}); !errors.Is(err, context.Canceled) {
+		t.Errorf("interrupted: %v", err)
+	}
+}
+
+// A kept proof comes back as it was; what is not whole is left aside.
+func TestKeptProofs(t *testing.T) {
+	dir := t.TempDir()
+	turns := []TurnProof{
+		{Turn: 0, Key: "a", Mutants: 3, Killed: 3, Survivors: []oracle.Fault{}, Reference: []string{}},
+		{Turn: 1, Key: "b", Mutants: 3, Killed: 2, Survivors: []oracle.Fault{{Kind: "strict", Subject: "e1"}}, Reference: []string{}},
+		{Turn: 2, Key: "c", Mutants: 9, Killed: 2, Survivors: []oracle.Fault{}, Reference: []string{}}, // survivors were taken away
+	}
+	if got := ReadProofs(dir, "s01"); len(got) != 0 {
+		t.Errorf("proofs from nowhere: %v", got)
+	}
+	if err := WriteProofs(dir, "s01", turns); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]TurnProof{"a": turns[0], "b": turns[1]}
+	if diff := cmp.Diff(want, ReadProofs(dir, "s01")); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // TestAcceptRefuses weakens suites in three ways, each of which the proof must see.
