@@ -1,6 +1,9 @@
 package classify
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // owner attributes a failing check to the clause that its server breaks, which need not be the clause that the check
 // is about: a row that cannot be made fails checks of all kinds.
@@ -184,6 +187,9 @@ func (c *contract) ownerOfBody(s *symptom, entity string) *clause {
 	if own != nil && own.field != "" && own.Kind != "gone" {
 		return c.refine(s, own)
 	}
+	if k := c.orderOwner(s); k != nil {
+		return k
+	}
 	for _, d := range s.diffs {
 		if d.kind == "value" {
 			if k := c.fieldOwner(entity, d.key, s); k != nil {
@@ -206,6 +212,18 @@ func (c *contract) ownerOfBody(s *symptom, entity string) *clause {
 // ofList says whether a clause is about what a list can be asked for. A check about one asks for nothing else.
 func ofList(k *clause) bool {
 	return k != nil && (k.Kind == "filter" || k.Kind == "sort" || k.Kind == "default_sort" || k.Kind == "page" || k.Kind == "nested")
+}
+
+// orderOwner returns the clause about the order of a whole list, where the rows came in another one and the check about it
+// fails as well.
+func (c *contract) orderOwner(s *symptom) *clause {
+	if s.item || s.query || s.method != "GET" || !slices.ContainsFunc(s.diffs, func(d diff) bool { return d.kind == "value" && d.key == "id" }) {
+		return nil
+	}
+	if k := c.clauses.ofPath("default_sort", s.collection); k != nil && c.fails(k) {
+		return k
+	}
+	return nil
 }
 
 // changeOwner returns the clause by which a command changes a row wrongly, or a value of the service is wrong. A check about
