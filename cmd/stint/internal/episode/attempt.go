@@ -127,13 +127,13 @@ func (l *loop) prepare() (string, error) {
 		return "", err
 	}
 	in := promptInput{step: &l.spec.Scenario.Steps[s.turn], attempt: s.attempt, delivery: s.start.Delivery, toolchain: l.spec.Sandbox.SpecSentence(),
-		alone: s.start.Mode == ModeTeleport}
-	if s.attempt == 0 {
-		if text := in.file(); text != "" {
-			if err := l.box.writeSpec(text); err != nil {
-				return "", err
-			}
+		alone: s.start.Mode == ModeTeleport, anew: !s.kept}
+	if text := in.file(); text != "" && in.anew {
+		if err := l.box.writeSpec(text); err != nil {
+			return "", err
 		}
+	}
+	if s.attempt == 0 {
 		return in.prompt(), nil
 	}
 	told, err := l.feedback(s.told)

@@ -178,11 +178,17 @@ func (g *grader) build(ctx context.Context, res *GradeResult) error {
 	}
 	log := strings.ReplaceAll(strings.ToValidUTF8(string(exit.Stdout), "\uFFFD"), g.req.Checkout, ".")
 	res.Build = &BuildResult{MS: milliseconds(exit.Duration), Exit: exit.Code, Log: log}
-	if exit.By == "self" && exit.Code != nil && *exit.Code == 0 {
+	if exit.By != "self" || exit.Code == nil || *exit.Code != 0 {
+		res.Result = notGraded(g.req.Suite, reasonBuild, buildWord(exit))
 		return nil
 	}
-	res.Result = notGraded(g.req.Suite, reasonBuild, buildWord(exit))
-	return nil
+	// Each world gets a copy.
+	err = sandbox.CheckTree(g.req.Checkout, g.box.Limits().Disk)
+	var large *sandbox.TreeError
+	if errors.As(err, &large) {
+		res.Result, err = notGraded(g.req.Suite, reasonBuild, "what build.sh left cannot be copied: "+large.Text), nil
+	}
+	return err
 }
 
 func buildWord(e sandbox.Exit) string {

@@ -436,13 +436,17 @@ func TestSnapshotTooLarge(t *testing.T) {
 		if _, err := os.Stat(big); err == nil {
 			t.Errorf("turn %d attempt %d starts with the large file", r.Turn, r.Attempt)
 		}
+		if spec, err := os.ReadFile(filepath.Join(r.Workspace, specName)); err != nil || !strings.Contains(string(spec), play(t, 3, 3).scenario.Steps[r.Turn].Spec[:200]) {
+			t.Errorf("turn %d attempt %d starts with SPEC.md %.60q (%v)", r.Turn, r.Attempt, spec, err)
+		}
 		return act{}
 	})
 	s.Snapshot.MaxBytes = 200_000
 	if end := mustRun(t, s); end.Reason != EndCapped {
 		t.Errorf("end %+v", end)
 	}
-	if p := agent.requests[2].Prompt; !strings.Contains(p, "too large") || strings.Contains(p, s.Dir) {
+	// The conversation is the one before the attempt, so it is asked again.
+	if p := agent.requests[2].Prompt; !strings.Contains(p, "too large") || strings.Contains(p, s.Dir) || !strings.HasPrefix(p, strings.TrimRight(agent.requests[1].Prompt, "\n")) {
 		t.Errorf("feedback %q", p)
 	}
 }

@@ -1,6 +1,8 @@
 package episode
 
 import (
+	"strings"
+
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 )
@@ -21,16 +23,20 @@ type promptInput struct {
 	toolchain string      // sentence
 	alone     bool        // no turn builds on a conversation before it
 	told      *suite.Told // about the attempt before; nil for attempt 0
+	anew      bool        // nothing that an attempt of this turn left was kept: files and conversation are those before it
 }
 
 // prompt renders what the agent is told. Attempt 0 has the same bytes at every feedback level. Where no
 // SPEC.md names the toolchain, the prompt does: once when changes build on one conversation, each time when
 // every prompt stands for itself.
 func (in promptInput) prompt() string {
-	if in.attempt > 0 {
-		return in.told.Text
-	}
 	switch {
+	case in.attempt > 0 && in.anew:
+		first := in
+		first.attempt = 0
+		return strings.TrimRight(first.prompt(), "\n") + "\n\n" + in.told.Text
+	case in.attempt > 0:
+		return in.told.Text
 	case in.delivery == deliveryFull, in.delivery == deliveryDelta && (in.step.Turn == 0 || in.alone):
 		return withToolchain(in.step.Request, in.toolchain)
 	}

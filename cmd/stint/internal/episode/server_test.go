@@ -129,6 +129,13 @@ func TestBrokenServers(t *testing.T) {
 		{"ends", "start", "exit code 7", "start.sh ended (exit code 7) before the server was ready", map[string]string{"start.sh": "#!/bin/sh\necho cannot find it\nexit 7\n"}},
 		{"never listens", "start", "nothing listened", "nothing listened on PORT within 300ms", map[string]string{"start.sh": "#!/bin/sh\nexec sleep 60\n"}},
 		{"build fails", "build", "| no compiler", "build.sh ended with exit code 3", map[string]string{"build.sh": "#!/bin/sh\necho no compiler in $PWD\nexit 3\n", "start.sh": "#!/bin/sh\n"}},
+		{"build nests", "build", "nested deeper", "what build.sh left cannot be copied: folders are nested deeper than 256",
+			map[string]string{"build.sh": "#!/bin/sh\nfor i in $(seq 400); do mkdir d; cd d; done\n", "start.sh": "#!/bin/sh\n"}},
+		{"build leaves holes", "build", "more than", "what build.sh left cannot be copied: more than 2147483648 bytes",
+			map[string]string{"build.sh": "#!/bin/sh\nfor i in 1 2; do truncate -s 1900M $i; done\n", "start.sh": "#!/bin/sh\n"}},
+		// What can be copied is: a long path, a FIFO, a socket, a loop of links.
+		{"build leaves oddities", "start", "exit code 7", "start.sh ended (exit code 7) before the server was ready",
+			map[string]string{"build.sh": "#!/bin/bash\nmkfifo f; ln -s . loop; n=$(printf 'n%.0s' {1..250}); for i in {1..40}; do mkdir $n; cd $n; done\n", "start.sh": "#!/bin/sh\nexit 7\n"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

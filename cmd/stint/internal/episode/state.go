@@ -87,6 +87,7 @@ type state struct {
 	base     snapshot  // what the next attempt starts from
 	pending  *snapshot // taken after the attempt that runs
 	turnBase string    // tree at the end of the previous turn
+	kept     bool      // base is what an attempt of this turn left
 
 	passed []bool            // by turn
 	failed []map[string]bool // by turn: checks not passed at its end; nil = none was, whatever the suite
@@ -151,7 +152,7 @@ func (s *state) apply(r logs.Record) error {
 		}
 		s.turn, s.attempt, s.kind = *r.Turn, 0, harness.KindFirst
 		s.freshAttempt()
-		s.processUsed, s.told = 0, ""
+		s.processUsed, s.told, s.kept = 0, "", false
 		s.phase = phaseAttempt
 	case logs.TypeAttemptStart:
 		var d startRecord
@@ -208,7 +209,7 @@ func (s *state) freshAttempt() {
 // keepPending makes the state after the attempt the one the next attempt starts from.
 func (s *state) keepPending() {
 	if s.pending != nil {
-		s.base = *s.pending
+		s.base, s.kept = *s.pending, true
 	}
 	s.pending = nil
 }

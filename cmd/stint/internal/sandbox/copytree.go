@@ -6,87 +6,143 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"syscall"
 )
+
+// TreeError says why a tree is not copied: what made it asked for more than a copy may take.
+type TreeError struct{ Text string }
+
+func (e *TreeError) Error() string { return e.Text }
+
+// CheckTree says whether CopyTree may copy a folder. More than most bytes, holes in files included and each entry
+// counted for at least 4 KiB, or folders nested deeper than 256, are a *TreeError.
+func CheckTree(dir string, most int64) error {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return fmt.Errorf("measuring the folder %s: %w", dir, err)
+	}
+	defer root.Close()
+	return (&copier{most: most, left: most}).folder(root, nil, 0)
+}
 
 // CopyTree copies the folder src to dst, which is made if it is not there. Links are copied as links and never
 // followed; sockets, devices and FIFOs are left out; permissions stay, without set-user-id and the like; what
 // its owner may not read is made readable first. Nothing may change src meanwhile.
 func CopyTree(src, dst string) error {
-	// Folders get their permissions last, so that read-only ones can be filled.
-	type mode struct {
-		path string
-		perm fs.FileMode
-	}
-	var folders []mode
-	var walk func(from, to string, info fs.FileInfo) error
-	walk = func(from, to string, info fs.FileInfo) error {
-		perm := info.Mode().Perm()
-		switch {
-		case info.IsDir():
-			if err := os.MkdirAll(to, 0o700); err != nil {
-				return err
-			}
-			folders = append(folders, mode{to, perm})
-			entries, err := readDir(from, perm)
-			if err != nil {
-				return err
-			}
-			for _, e := range entries {
-				info, err := e.Info()
-				if err != nil {
-					return err
-				}
-				if err := walk(filepath.Join(from, e.Name()), filepath.Join(to, e.Name()), info); err != nil {
-					return err
-				}
-			}
-		case info.Mode()&fs.ModeSymlink != 0:
-			target, err := os.Readlink(from)
-			if err != nil {
-				return err
-			}
-			return os.Symlink(target, to)
-		case info.Mode().IsRegular():
-			return copyFile(from, to, perm)
-		}
-		return nil
-	}
 	info, err := os.Lstat(src)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is no folder", src)
 	}
 	if err == nil {
-		err = walk(src, dst, info)
+		err = os.MkdirAll(dst, 0o700)
 	}
-	for i := len(folders) - 1; err == nil && i >= 0; i-- {
-		err = os.Chmod(folders[i].path, folders[i].perm|0o700)
+	if err != nil {
+		return fmt.Errorf("copying the folder %s to %s: %w", src, dst, err)
 	}
+	err = copyRoots(src, dst, info.Mode().Perm(), &copier{})
 	if err != nil {
 		return fmt.Errorf("copying the folder %s to %s: %w", src, dst, err)
 	}
 	return nil
 }
 
-func readDir(path string, perm fs.FileMode) ([]fs.DirEntry, error) {
-	entries, err := os.ReadDir(path)
-	if errors.Is(err, fs.ErrPermission) {
-		if err := os.Chmod(path, perm|0o500); err != nil {
-			return nil, err
-		}
-		entries, err = os.ReadDir(path)
+func copyRoots(src, dst string, perm fs.FileMode, c *copier) error {
+	from, err := os.OpenRoot(src)
+	if err != nil {
+		return err
 	}
-	return entries, err
+	defer from.Close()
+	to, err := os.OpenRoot(dst)
+	if err != nil {
+		return err
+	}
+	defer to.Close()
+	if err := c.folder(from, to, 0); err != nil {
+		return err
+	}
+	return os.Chmod(dst, perm|0o700)
 }
 
-func copyFile(from, to string, perm fs.FileMode) error {
+// copier copies between open folders: paths may be longer than the kernel takes. Without a folder to copy to it only
+// measures.
+type copier struct{ most, left int64 }
+
+func (c *copier) folder(from, to *os.Root, level int) error {
+	if level > maxLevels {
+		return &TreeError{fmt.Sprintf("folders are nested deeper than %d", maxLevels)}
+	}
+	f, err := from.Open(".")
+	if err != nil {
+		return err
+	}
+	names, err := f.Readdirnames(-1)
+	f.Close()
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		info, err := from.Lstat(name)
+		if err != nil {
+			return err
+		}
+		if c.left -= max(info.Size(), entryCost); c.most > 0 && c.left < 0 {
+			return &TreeError{fmt.Sprintf("more than %d bytes", c.most)}
+		}
+		switch mode := info.Mode(); {
+		case mode.IsDir():
+			err = c.below(from, to, name, mode.Perm(), level)
+		case to == nil:
+		case mode&fs.ModeSymlink != 0:
+			var target string
+			if target, err = from.Readlink(name); err == nil {
+				err = to.Symlink(target, name)
+			}
+		case mode.IsRegular():
+			err = copyFile(from, to, name, mode.Perm())
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// below copies a folder. It gets its permissions last, so that a read-only one can be filled.
+func (c *copier) below(from, to *os.Root, name string, perm fs.FileMode, level int) error {
+	sub, err := from.OpenRoot(name)
+	if errors.Is(err, fs.ErrPermission) {
+		if err = from.Chmod(name, perm|0o500); err == nil {
+			sub, err = from.OpenRoot(name)
+		}
+	}
+	if err != nil {
+		return err
+	}
+	defer sub.Close()
+	if to == nil {
+		return c.folder(sub, nil, level+1)
+	}
+	if err := to.Mkdir(name, 0o700); err != nil {
+		return err
+	}
+	into, err := to.OpenRoot(name)
+	if err != nil {
+		return err
+	}
+	defer into.Close()
+	if err := c.folder(sub, into, level+1); err != nil {
+		return err
+	}
+	return to.Chmod(name, perm|0o700)
+}
+
+func copyFile(from, to *os.Root, name string, perm fs.FileMode) error {
 	open := func() (*os.File, error) {
-		return os.OpenFile(from, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
+		return from.OpenFile(name, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
 	}
 	in, err := open()
 	if errors.Is(err, fs.ErrPermission) {
-		if err := os.Chmod(from, perm|0o400); err != nil {
+		if err := from.Chmod(name, perm|0o400); err != nil {
 			return err
 		}
 		in, err = open()
@@ -95,7 +151,7 @@ func copyFile(from, to string, perm fs.FileMode) error {
 		return err
 	}
 	defer in.Close()
-	out, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, perm|0o600)
+	out, err := to.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|syscall.O_NOFOLLOW, perm|0o600)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ for i in range(0, 250 << 20, 4096): m[i] = 1`, "memory"},
 for n in range(4):
     files.append(open("x", "wb", buffering=0)); os.unlink("x")
     for i in range(40): files[-1].write(os.urandom(1 << 20))`, "disk"},
-		"empty files": {`for n in range(16000): open(str(n), "w").close()`, "disk"},
+		"empty files":                {`for n in range(16000): open(str(n), "w").close()`, "disk"},
 		"below what a path can name": {`for n in range(600): os.mkdir("d"); os.chdir("d")`, "disk"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -36,7 +36,7 @@ def end(how):
         f.writelines(json.dumps(m) + "\n" for m in messages)
 
 
-messages = [json.loads(line) for line in open(args.session)] if args.go_on else []
+messages = [json.loads(line) for line in open(args.session)] if args.go_on and os.path.exists(args.session) else []
 messages.append({"role": "user", "content": sys.stdin.read()})
 while True:
     try:
