@@ -87,6 +87,13 @@ func hidden(args []string, stdin io.Reader, stdout io.Writer) (code int, ok bool
 		return episode.HostMain(args[1:], stdin, stdout), true
 	case sandbox.InitVerb:
 		return sandbox.InitMain(args[1:]), true
+	case sandbox.ContainedVerb:
+		return sandbox.ContainedMain(args[1:], func(verb []string) int {
+			if code, ok := hidden(verb, stdin, stdout); ok {
+				return code
+			}
+			return 2
+		}), true
 	case "__grade":
 		return episode.GradeMain(stdin, stdout), true
 	}

@@ -24,6 +24,8 @@ func TestMain(m *testing.M) {
 			os.Exit(harness.ServeMain(os.Args[2:], os.Getenv, os.Stdout))
 		case "__grade":
 			os.Exit(GradeMain(os.Stdin, os.Stdout))
+		case sandbox.ContainedVerb:
+			os.Exit(sandbox.ContainedMain(os.Args[2:], func([]string) int { return GradeMain(os.Stdin, os.Stdout) }))
 		case "__killed":
 			os.Exit(killedMain(os.Args[2:]))
 		}

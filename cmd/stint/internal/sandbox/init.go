@@ -1,7 +1,6 @@
 package sandbox
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -60,7 +59,7 @@ func InitMain(args []string) int {
 		fmt.Fprintf(os.Stderr, "stint: %v\n", err)
 		return initFault
 	}
-	report := os.NewFile(uintptr(fd), "report")
+	reportTo := os.NewFile(uintptr(fd), "report")
 	l, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(port))
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "stint: forwarding the gateway: %v\n", err)
@@ -70,22 +69,7 @@ func InitMain(args []string) int {
 	// Every signal is taken, so that none sent from inside harms the first process.
 	signals := make(chan os.Signal, 64)
 	signal.Notify(signals)
-	r := supervise(args[3:], signals)
-	b, err := json.Marshal(r)
-	if err == nil {
-		_, err = report.Write(b)
-	}
-	if err != nil {
-		return initFault
-	}
-	switch {
-	case r.Failed != "":
-		fmt.Fprintf(os.Stderr, "stint: %s\n", r.Failed)
-		return 127
-	case r.Code != nil:
-		return *r.Code
-	}
-	return 128 + int(unix.SignalNum(r.Signal))
+	return report(supervise(args[3:], signals), reportTo)
 }
 
 func initArgs(args []string) (port, fd int, err error) {

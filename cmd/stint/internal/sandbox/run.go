@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -43,9 +44,12 @@ func (s *Sandbox) Run(ctx context.Context, c Command) (Exit, error) {
 	if c.Merge {
 		r.stderr = r.stdout
 	}
-	if s.kind == KindBubblewrap {
+	switch s.kind {
+	case KindBubblewrap:
 		err = r.startBubblewrap()
-	} else {
+	case KindContainer:
+		err = r.startContainer()
+	default:
 		err = r.startPlain()
 	}
 	if err != nil {
@@ -68,6 +72,10 @@ type running struct {
 	readers        []*os.File
 	status         <-chan bwrapStatus // under bubblewrap, what bwrap says after the start
 	child          int                // first process of the namespace
+	done           chan error         // the end of cmd, where somebody waits for it already
+	name           string             // of the container
+	folder         string             // of the container's start, on the host
+	conn           *net.UnixConn      // to the container's first process
 	oom            int64
 }
 
@@ -80,7 +88,7 @@ type bwrapStatus struct {
 const maxReport = 1 << 20
 
 // readReport reads until the first process has gone.
-func readReport(f *os.File) *initReport {
+func readReport(f io.ReadCloser) *initReport {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, maxReport))
 	var r initReport
@@ -365,11 +373,14 @@ func (r *running) startPlain() error {
 // wait waits for the end, or brings it about, and says how it came.
 func (r *running) wait(ctx context.Context) (Exit, error) {
 	s := r.sandbox
-	done := make(chan error, 1)
-	go func() { done <- r.cmd.Wait() }()
+	done := r.done
+	if done == nil {
+		done = make(chan error, 1)
+		go func() { done <- r.cmd.Wait() }()
+	}
 	stop := make(chan struct{})
 	over := make(chan string, 1)
-	w := &watcher{limits: r.limits, dirs: []string{r.command.Workspace, r.command.Home}, list: r.list}
+	w := &watcher{limits: r.limits, dirs: []string{r.command.Workspace, r.command.Home, r.folder}, list: r.list}
 	for _, b := range r.command.Binds {
 		if b.Writable {
 			w.dirs = append(w.dirs, b.Host)
@@ -396,7 +407,11 @@ func (r *running) wait(ctx context.Context) (Exit, error) {
 	if done != nil && r.gentle(done) {
 		done = nil
 	}
-	if done != nil {
+	switch {
+	case done == nil:
+	case s.kind == KindContainer:
+		r.endContainer(done)
+	default:
 		_ = r.cmd.Process.Kill() // under bubblewrap the namespace dies with bwrap
 		if s.kind == KindNone {
 			endFamily(r.cmd.Process.Pid, r.mark)
@@ -405,9 +420,12 @@ func (r *running) wait(ctx context.Context) (Exit, error) {
 	}
 	exit.Duration = time.Since(r.began)
 	close(stop)
-	if s.kind == KindNone {
+	switch s.kind {
+	case KindNone:
 		endFamily(r.cmd.Process.Pid, r.mark)
 		os.RemoveAll(r.home)
+	case KindContainer:
+		_ = RemoveTree(r.folder) // what stays is in the folder for temporary files
 	}
 	unregister(r.cmd.Process.Pid)
 	r.closeReaders()
@@ -435,7 +453,7 @@ func (r *running) gentle(done <-chan error) bool {
 }
 
 func (r *running) list() (string, []process) {
-	if r.sandbox.kind == KindBubblewrap {
+	if r.sandbox.kind != KindNone {
 		return namespaceProcesses(r.child)
 	}
 	// Without the mark: reading every environment of the host five times a second would cost too much.
@@ -458,6 +476,10 @@ func (r *running) exit(e Exit) (Exit, error) {
 		return e, nil
 	}
 	st := <-r.status
+	if r.sandbox.kind == KindContainer {
+		r.conn.Close()
+		st.exit = e.Code
+	}
 	if st.report != nil {
 		e.Left = st.report.Left
 	}
@@ -470,19 +492,20 @@ func (r *running) exit(e Exit) (Exit, error) {
 	}
 	if st.exit == nil {
 		// bwrap ended before the command did: somebody outside killed it.
-		return e, &SpawnError{What: "bwrap", Err: fmt.Errorf("it ended before the command did (%s)", e.Signal)}
+		return e, &SpawnError{What: filepath.Base(r.cmd.Path), Err: fmt.Errorf("it ended before the command did (%s)", e.Signal)}
 	}
 	e.Code, e.Signal = st.exit, ""
 	if *st.exit == 137 && oomKills() > r.oom {
 		e.By, e.Limit = "oom", "memory"
 	}
-	if r.command.Forward == nil {
+	if r.command.Forward == nil && st.report == nil {
 		return e, nil
 	}
 	switch {
 	case st.report == nil && e.By == "self":
 		return e, &SpawnError{What: r.command.Argv[0], Err: fmt.Errorf("the first process of the sandbox ended without a word (exit code %d): %s", *st.exit, r.stderr.Lines(1, 500))}
 	case st.report == nil:
+	case st.report.Failed != "" && r.command.Forward == nil:
 	case st.report.Failed != "":
 		return e, &SpawnError{What: r.command.Argv[0], Err: errors.New(st.report.Failed), Missing: true}
 	default:

@@ -39,6 +39,7 @@ type Options struct {
 	// Needs are runtimes that must be there even if the sandbox is trusted: what runs in it is written for them.
 	Needs  []string
 	Limits Limits
+	Image  string // of a container, by digest: NAME@sha256:…
 	// Trusted says that only the simulated and the reference harness run here: auto may fall back to
 	// none, and stint itself is visible inside (their servers are stint).
 	Trusted bool
@@ -87,11 +88,12 @@ func (l Limits) forRole(r Role) Limits {
 
 // Sandbox runs commands. It holds no open files and is safe for concurrent use.
 type Sandbox struct {
-	kind     string
-	opt      Options
-	bwrap    bwrapProgram
-	runtimes func() ([]runtimeFound, error) // resolved once
-	inherit  bool                           // the environment is that of this process
+	kind      string
+	opt       Options
+	bwrap     bwrapProgram
+	container containerProgram
+	runtimes  func() ([]runtimeFound, error) // resolved once
+	inherit   bool                           // the environment is that of this process
 
 	interpreters sync.Map // runtimeFound of Command.Interpreter, by path
 }
@@ -235,8 +237,8 @@ func New(ctx context.Context, opt Options) (*Sandbox, error) {
 		endLeftovers()
 		return s, s.needed()
 	case KindContainer:
-		return nil, &UnavailableError{KindContainer, "this version has no container sandbox",
-			"use `sandbox: {kind: bubblewrap}`, or `sandbox: none` for agents you trust with this machine"}
+		s.runtimes = sync.OnceValues(func() ([]runtimeFound, error) { return s.containerRuntimes(context.WithoutCancel(ctx)) })
+		return s, s.tryContainer(ctx)
 	}
 	return nil, &UnavailableError{opt.Kind, "there is no such kind", "the kinds are auto, bubblewrap, container and none"}
 }
@@ -277,7 +279,7 @@ func (s *Sandbox) tryBubblewrap(ctx context.Context) error {
 	return nil
 }
 
-// Kind is bubblewrap or none.
+// Kind is bubblewrap, container or none.
 func (s *Sandbox) Kind() string { return s.kind }
 
 // Fingerprint names the exact versions of the sandbox's program and of its runtimes, for example
@@ -286,6 +288,9 @@ func (s *Sandbox) Fingerprint() string {
 	var parts []string
 	if s.kind == KindBubblewrap {
 		parts = append(parts, "bwrap-"+s.bwrap.version)
+	}
+	if s.kind == KindContainer {
+		parts = append(parts, s.container.name+"-"+s.container.version, s.container.image)
 	}
 	found, _ := s.runtimes() // New has reported the error unless the sandbox is trusted
 	for _, r := range found {
@@ -318,7 +323,7 @@ func (s *Sandbox) SpecSentence() string {
 
 // WorkspacePath is where a command sees the workspace with this host path.
 func (s *Sandbox) WorkspacePath(host string) string {
-	if s.kind == KindBubblewrap {
+	if s.kind != KindNone {
 		return insideWorkspace
 	}
 	return host
@@ -326,7 +331,7 @@ func (s *Sandbox) WorkspacePath(host string) string {
 
 // HomePath is where a command sees the HOME with this host path.
 func (s *Sandbox) HomePath(host string) string {
-	if s.kind == KindBubblewrap {
+	if s.kind != KindNone {
 		return insideHome
 	}
 	return host
@@ -335,7 +340,7 @@ func (s *Sandbox) HomePath(host string) string {
 // StintPath is where a command of a trusted sandbox finds stint. In a sandbox that is not trusted only
 // the Grade role can run it, as Argv[0], and no path leads to it inside.
 func (s *Sandbox) StintPath() string {
-	if s.kind == KindBubblewrap {
+	if s.kind != KindNone {
 		return insideStint
 	}
 	return s.opt.Stint
@@ -352,6 +357,9 @@ func (s *Sandbox) Environ() []string {
 	}
 	if s.kind == KindBubblewrap {
 		return append(env, "PATH="+insideBin+":/usr/local/bin:/usr/bin:/bin", "TMPDIR=/tmp", "SHELL=/bin/sh")
+	}
+	if s.kind == KindContainer {
+		return append(env, "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR=/tmp", "SHELL=/bin/sh")
 	}
 	return append(env, "PATH="+s.hostPath(), "TMPDIR="+os.TempDir(), "SHELL=/bin/sh")
 }

@@ -23,8 +23,11 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == InitVerb {
 		os.Exit(InitMain(os.Args[2:]))
 	}
+	if len(os.Args) > 1 && os.Args[1] == ContainedVerb {
+		os.Exit(ContainedMain(os.Args[2:], func(args []string) int { return gradeInside() }))
+	}
 	if len(os.Args) > 3 && os.Args[1] == "__hold" {
-		s, err := New(context.Background(), Options{Kind: os.Args[2], Trusted: true})
+		s, err := New(context.Background(), Options{Kind: os.Args[2], Trusted: true, Image: os.Getenv("STINT_TEST_IMAGE")})
 		if err == nil {
 			_, err = s.Run(context.Background(), Command{Argv: []string{"sleep", os.Args[3]}, Workspace: os.TempDir()})
 		}
@@ -385,7 +388,9 @@ func TestUnavailable(t *testing.T) {
 		opt  Options
 		want string
 	}{
-		{Options{Kind: KindContainer}, "no container sandbox"},
+		{Options{Kind: KindContainer}, "not named by its digest"},
+		{Options{Kind: KindContainer, Image: "debian:12"}, "not named by its digest"},
+		{Options{Kind: KindContainer, Image: "x@sha256:" + strings.Repeat("0", 64), LookPath: none}, "podman is not installed; docker is not installed"},
 		{Options{Kind: "chroot"}, "there is no such kind"},
 		{Options{Kind: KindAuto, LookPath: none}, "bwrap is not installed"},
 		{Options{Kind: KindNone, Runtimes: []string{"python3"}, LookPath: none}, "runtime python3"},

@@ -38,6 +38,8 @@ var badInputs = []struct{ name, old, now string }{
 	{"bad duration", "wall: 30m", "wall: 30"},
 	{"negative duration", "wall: 30m", "wall: -30m"},
 	{"container", "  runtimes:", "  kind: container\n  runtimes:"},
+	{"container by a tag", "  runtimes:", "  kind: container\n  image: debian:12\n  runtimes:"},
+	{"image without a container", "  runtimes:", "  image: debian@sha256:x\n  runtimes:"},
 	{"unknown word", "feedback: none", "feedback: nonne"},
 	{"feedback none with retries", "feedback: [minimal, detailed], retries: 2", "feedback: none, retries: 2"},
 	{"feedback none in a list with retries", "feedback: [minimal, detailed], retries: 2", "feedback: [minimal, none], retries: [0, 2]"},

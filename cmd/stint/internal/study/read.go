@@ -11,6 +11,7 @@ import (
 
 	"github.com/stint-bench/stint/cmd/stint/internal/episode"
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
+	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -213,11 +214,17 @@ func (s *Study) readSandbox(n *node) error {
 		kind = n
 	}
 	s.Sandbox.Kind = textOr(kind, "auto")
-	if s.Sandbox.Kind == "container" {
-		return s.unavailable(kind, "sandbox kind container", "auto, bubblewrap, none")
-	}
 	limits := n.get("limits")
 	s.Sandbox.Image = textOr(n.get("image"), "")
+	switch container, image := s.Sandbox.Kind == sandbox.KindContainer, n.get("image"); {
+	case container && image == nil:
+		return s.src.errorAt(kind.place, "sandbox: {kind: container, image: NAME@sha256:…}", "a container needs an image")
+	case container && !sandbox.ValidImage(s.Sandbox.Image):
+		return s.src.errorAt(image.place, "write NAME@sha256:… with 64 hexadecimal digits; podman image inspect --format '{{.Digest}}' NAME prints them",
+			"image %q is not named by its digest, so it could change", s.Sandbox.Image)
+	case !container && image != nil:
+		return s.src.errorAt(image.place, "add kind: container, or take image out", "an image is for containers, and the sandbox is %s", s.Sandbox.Kind)
+	}
 	s.Sandbox.Runtimes = textsOf(n.get("runtimes"))
 	if r := n.get("runtimes"); r != nil && s.Mode == episode.ModeTeleport && !slices.Contains(s.Sandbox.Runtimes, pythonRuntime) {
 		return s.src.errorAt(r.place, "add python3 to runtimes", "mode: teleport starts from servers in Python, which these runtimes cannot run")

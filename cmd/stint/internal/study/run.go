@@ -320,7 +320,7 @@ func (w *work) equip(ctx context.Context) error {
 	s := w.study
 	var err error
 	w.box, err = sandbox.New(ctx, sandbox.Options{
-		Kind: s.Sandbox.Kind, Runtimes: s.Sandbox.Runtimes, Needs: s.Needs(), Trusted: s.OfflineOnly(), Stint: w.opt.Stint, Getenv: w.opt.Getenv,
+		Kind: s.Sandbox.Kind, Image: s.Sandbox.Image, Runtimes: s.Sandbox.Runtimes, Needs: s.Needs(), Trusted: s.OfflineOnly(), Stint: w.opt.Stint, Getenv: w.opt.Getenv,
 		Limits: sandbox.Limits{Memory: s.Sandbox.Memory, Processes: s.Sandbox.Processes, Disk: s.Sandbox.Disk},
 	})
 	if err != nil {
