@@ -220,3 +220,27 @@ func scratch(t *testing.T, run string) []string {
 	}
 	return left
 }
+
+// TestContainerEpisode plays an episode with an agent and a grader in containers. CI names an image with Python in
+// STINT_TEST_IMAGE.
+func TestContainerEpisode(t *testing.T) {
+	image := os.Getenv("STINT_TEST_IMAGE")
+	if image == "" && os.Getenv("STINT_REQUIRE") == "" {
+		t.Skip("STINT_TEST_IMAGE names no image")
+	}
+	out := tried{harness: myAgent, kind: "container, image: '" + image + "'", changes: 1, script: "broad-kill@0.0,wrong@1", more: ", feedback: detailed, retries: 1"}.play(t)
+	if out.tables == nil {
+		t.Fatal(out.err)
+	}
+	var got []string
+	for _, a := range out.tables.Attempts {
+		got = append(got, fmt.Sprintf("%d.%d %s passed=%v %s", a.Turn, *a.Attempt, a.Kind, *a.Passed, *a.Completion))
+	}
+	want := []string{"0.0 first passed=false cut", "0.1 retry passed=true clean", "1.0 first passed=false clean", "1.1 retry passed=true clean"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Fatalf("attempts (-want +got):\n%s%s", diff, out.detail())
+	}
+	if s := out.tables.Episodes[0].Sandbox; !strings.HasPrefix(s, "container") || !strings.Contains(s, image) {
+		t.Errorf("sandbox %q", s)
+	}
+}
