@@ -71,7 +71,7 @@ func (p *progress) event(ev episode.Event) {
 	row.mu.Lock()
 	row.last = ev
 	row.mu.Unlock()
-	row.bar.SetCurrent(int64(min(ev.TurnsPassed, ev.TurnsMax-1)))
+	row.bar.SetCurrent(int64(min(ev.Turn, ev.TurnsMax-1)))
 	if ev.Kind == episode.EventEnd {
 		row.bar.Abort(true)
 		delete(p.rows, ev.Episode)
@@ -114,7 +114,11 @@ func (p *progress) line(ev episode.Event) {
 	case episode.EventVoid:
 		p.e.say("%s@%d.%d does not count: %s", eventName(ev), ev.Turn, ev.Attempt, clean(ev.Text))
 	case episode.EventEnd:
-		p.e.say("%s ended: %s, %d of %d turns passed", eventName(ev), clean(ev.Text), ev.TurnsPassed, ev.TurnsMax)
+		first := ""
+		if ev.Passes != ev.TurnsPassed { // mode continue
+			first = fmt.Sprintf(", first in turn %d", ev.TurnsPassed)
+		}
+		p.e.say("%s ended: %s%s, %d of %d turns passed", eventName(ev), clean(ev.Text), first, ev.Passes, ev.TurnsMax)
 	}
 }
 

@@ -235,7 +235,7 @@ func (l *loop) report(e Event) {
 	s := &l.state
 	e.Episode, e.Config, e.Scenario, e.Repeat = l.spec.ID, s.start.Config, s.start.Scenario.ID, s.start.Repeat
 	e.Turn, e.Attempt = s.turn, s.attempt
-	e.TurnsPassed, e.TurnsMax, e.Tokens = s.turnsPassed(), s.start.TurnsMax, s.tokens
+	e.TurnsPassed, e.Passes, e.TurnsMax, e.Tokens = s.turnsPassed(), s.passes(), s.start.TurnsMax, s.tokens
 	if s.priced {
 		usd := s.usd
 		e.USD = &usd

@@ -109,7 +109,8 @@ type Event struct {
 	Kind                      string
 	Passed                    bool   // graded, turn_end
 	Text                      string // short words: the operation, the reason, what is waited for
-	TurnsPassed               int    // so far
+	TurnsPassed               int    // so far, as End has it
+	Passes                    int    // turns passed so far, wherever they stand
 	TurnsMax                  int
 	Tokens                    int64 // of the episode so far, voids included
 	USD                       *float64

@@ -102,13 +102,7 @@ type state struct {
 // the turns passed.
 func (s *state) turnsPassed() int {
 	if s.start.Mode == ModeTeleport {
-		n := 0
-		for _, ok := range s.passed {
-			if ok {
-				n++
-			}
-		}
-		return n
+		return s.passes()
 	}
 	for t, ok := range s.passed {
 		if !ok {
@@ -116,6 +110,17 @@ func (s *state) turnsPassed() int {
 		}
 	}
 	return len(s.passed)
+}
+
+// passes counts the turns passed, wherever they stand.
+func (s *state) passes() int {
+	n := 0
+	for _, ok := range s.passed {
+		if ok {
+			n++
+		}
+	}
+	return n
 }
 
 // lastPassed is the last turn before turn in which the check passed, or nil. The code base that a turn starts from under
