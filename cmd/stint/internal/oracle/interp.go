@@ -141,15 +141,39 @@ func (i *Interp) Reset() {
 // what it answers about them, not in what was stored.
 func (i *Interp) With(faults ...Fault) *Interp {
 	c := New(i.schema, faults...)
-	for n, e := range i.entities {
-		d := c.entities[n]
-		d.lastID, d.rows = e.lastID, make([]*row, len(e.rows))
-		for m, r := range e.rows {
-			d.rows[m] = &row{id: r.id, owner: d, cells: r.cells, extra: r.extra}
-			d.byID[r.id] = d.rows[m]
-		}
+	for n := range i.entities {
+		c.take(n, i)
 	}
 	return c
+}
+
+// Forget drops the rows of one entity, to which no other row may refer; its ids begin again.
+func (i *Interp) Forget(entity string) {
+	for n := range i.schema.Entities {
+		if e := i.entities[n]; i.schema.Entities[n].UID == entity {
+			e.rows, e.lastID = nil, 0
+			clear(e.byID)
+		}
+	}
+}
+
+// Take replaces the rows of one entity by those that an interpreter of the same schema has.
+func (i *Interp) Take(entity string, from *Interp) {
+	for n := range i.schema.Entities {
+		if i.schema.Entities[n].UID == entity {
+			i.take(n, from)
+		}
+	}
+}
+
+func (i *Interp) take(n int, from *Interp) {
+	d, e := i.entities[n], from.entities[n]
+	d.lastID, d.rows = e.lastID, make([]*row, len(e.rows))
+	clear(d.byID)
+	for m, r := range e.rows {
+		d.rows[m] = &row{id: r.id, owner: d, cells: r.cells, extra: r.extra}
+		d.byID[r.id] = d.rows[m]
+	}
 }
 
 // Handle answers one request.

@@ -37,7 +37,7 @@ type prober struct {
 	g      *generator
 	d      *draft
 	clause *scenario.Clause
-	faulty []*oracle.Interp // one per fault of the clause, made on first use
+	faulty []*oracle.Interp // one per fault of the clause
 }
 
 // exempt reports whether a fault shows without seeded rows only: that is the business of another world.
@@ -45,13 +45,6 @@ func exempt(f oracle.Fault) bool { return f.Kind == oracle.AnalyticsWrong && f.P
 
 // blind counts the faults of the clause that none of the probes shows.
 func (p *prober) blind(probes []probe) int {
-	if p.faulty == nil {
-		for _, f := range oracle.FaultsFor(p.g.schema, p.g.before(), *p.clause) {
-			if !exempt(f) {
-				p.faulty = append(p.faulty, p.d.interp.With(f))
-			}
-		}
-	}
 	alive := append([]*oracle.Interp(nil), p.faulty...)
 	for _, pr := range probes {
 		for _, a := range pr.asks {
@@ -163,8 +156,20 @@ func queryText(v any) (s string, ok bool) {
 }
 
 // probes returns what W0 asks about a clause, and how many of its faults that does not show; nil for other clauses.
-func (g *generator) probes(d *draft, c *scenario.Clause) (probes []probe, blind int) {
-	p := &prober{g: g, d: d, clause: c}
+func (s *sower) probes(d *draft, c *scenario.Clause) (probes []probe, blind int) {
+	faulty, made := s.faulty[c.ID]
+	if !made {
+		for _, f := range oracle.FaultsFor(s.g.schema, s.g.before(), *c) {
+			if !exempt(f) {
+				faulty = append(faulty, s.field.With(f))
+			}
+		}
+		s.faulty[c.ID] = faulty
+	}
+	for _, i := range faulty {
+		i.Take(s.entity.UID, d.interp)
+	}
+	p := &prober{g: s.g, d: d, clause: c, faulty: faulty}
 	switch c.Kind {
 	case scenario.KindFilter:
 		return p.best(p.filterProbes())

@@ -147,54 +147,66 @@ type seeding struct {
 // the same as with one of the oracle's faults, the fields that the clause is about are drawn again, and the best draw
 // is taken if none shows all.
 func (g *generator) seedEntity(e *scenario.Entity) []Step {
-	clauses := g.seededClauses(e)
-	best := g.trySeeds(e, clauses, map[string]int{})
+	s := &sower{g: g, entity: e, clauses: g.seededClauses(e), field: g.seeded, faulty: map[string][]*oracle.Interp{}}
+	best := s.try(map[string]int{}, -1)
 	for n := 1; n < seedAttempts && (best.blind > 0 || best.draft.err != nil); n++ {
 		draws := maps.Clone(best.draws)
-		again := best.missed
 		if best.draft.err != nil { // values that may not be together
-			again = nil
 			for i := range e.Fields {
 				draws[e.Fields[i].UID] = n
 			}
 		}
-		for _, c := range again {
+		for _, c := range best.missed {
 			for _, uid := range g.fieldsOf(e, c) {
 				draws[uid] = n
 			}
 		}
-		if next := g.trySeeds(e, clauses, draws); next.draft.err == nil && (best.draft.err != nil || next.blind <= best.blind) {
+		if next := s.try(draws, best.blind); next.draft.err == nil && (best.draft.err != nil || next.blind <= best.blind) {
 			best = next
 		}
+	}
+	if best.draft.err == nil {
+		best.draft = g.seedDraft(e, best.draws, s.field)
 	}
 	if g.err = best.draft.err; g.err != nil {
 		return nil
 	}
-	g.seeded = best.draft.interp
 	maps.Copy(g.rows, best.draft.rows)
 	maps.Copy(g.asked, best.probes)
 	maps.Copy(g.seats, best.draft.taken)
 	return best.draft.check.Steps
 }
 
-// trySeeds makes one draw and says what it is worth.
-func (g *generator) trySeeds(e *scenario.Entity, clauses []*scenario.Clause, draws map[string]int) *seeding {
-	s := &seeding{draft: g.seedDraft(e, draws), draws: draws, probes: map[string][]probe{}}
-	if s.draft.err != nil {
-		return s
+// sower draws the rows of one entity again and again.
+type sower struct {
+	g       *generator
+	entity  *scenario.Entity
+	clauses []*scenario.Clause
+	field   *oracle.Interp              // what is seeded so far; the entity's rows are those of the last draw
+	faulty  map[string][]*oracle.Interp // by clause: the same with each of its faults
+}
+
+// try makes one draw and says what it is worth. It stops where more faults are missed than may be.
+func (s *sower) try(draws map[string]int, may int) *seeding {
+	next := &seeding{draft: s.g.seedDraft(s.entity, draws, s.field), draws: draws, probes: map[string][]probe{}}
+	if next.draft.err != nil {
+		return next
 	}
-	for _, c := range clauses {
-		asked, missed := g.probes(s.draft, c)
-		s.probes[c.ID] = asked
-		if a := g.schema.AnalyticsByUID(c.Subject); a != nil && a.Kind == scenario.StatCount && g.otherCount(a, s.draft) {
+	for _, c := range s.clauses {
+		asked, missed := s.probes(next.draft, c)
+		next.probes[c.ID] = asked
+		if a := s.g.schema.AnalyticsByUID(c.Subject); a != nil && a.Kind == scenario.StatCount && s.g.otherCount(a, next.draft) {
 			missed++
 		}
 		if missed > 0 {
-			s.blind += missed
-			s.missed = append(s.missed, c)
+			next.blind += missed
+			next.missed = append(next.missed, c)
+		}
+		if may >= 0 && next.blind > may {
+			break
 		}
 	}
-	return s
+	return next
 }
 
 // fieldsOf lists the fields that a clause about the list or the figures of an entity looks at.
@@ -234,13 +246,14 @@ func (g *generator) otherCount(a *scenario.Analytics, d *draft) bool {
 	return false
 }
 
-// seedDraft makes the rows of one entity, after those of the entities before it: full ones whose enums and booleans take
+// seedDraft makes the rows of one entity anew, after those of the entities before it: full ones whose enums and booleans take
 // all values, with a null in a different nullable field each time, and a last one with required fields only.
-func (g *generator) seedDraft(e *scenario.Entity, draws map[string]int) *draft {
+func (g *generator) seedDraft(e *scenario.Entity, draws map[string]int, interp *oracle.Interp) *draft {
+	interp.Forget(e.UID)
 	outside := g.taken
 	g.taken = map[string]map[int64]bool{}
 	defer func() { g.taken = outside }()
-	d := &draft{g: g, draws: draws, drawn: map[string]any{}, taken: g.taken, interp: g.seeded.With(), rows: maps.Clone(g.rows), parents: map[string]string{}, serials: map[string]int{}}
+	d := &draft{g: g, draws: draws, drawn: map[string]any{}, taken: g.taken, interp: interp, rows: maps.Clone(g.rows), parents: map[string]string{}, serials: map[string]int{}}
 	d.check.ID = "seed of " + e.Name
 	d.variant = uidNumber(e.UID) // of no clause: number 0
 	n := g.seedCount(e)
