@@ -3,6 +3,7 @@ package classify
 import (
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -21,6 +22,7 @@ type clause struct {
 	entity, field string // of a clause about a field, in the singular
 	path          string // /books, of a clause about a collection; /analytics/NAME; /books/{id}/lend
 	now           string // of a former name: what the field is called today; "" if it is gone
+	moved         string // of a former path: where it leads today; "" if it is gone
 }
 
 // number orders clauses by age.
@@ -45,6 +47,7 @@ var (
 	fieldTitle = regexp.MustCompile(`^(?:deleting [^:]*: )?([A-Za-z0-9_]+)\.([A-Za-z0-9_]+)\b`)
 	firstPath  = regexp.MustCompile("`(?:GET |POST |PUT |PATCH |DELETE )?(/[A-Za-z0-9_/-]+?)(?:/\\{id\\}|\\?[^`]*)?`")
 	belowPath  = regexp.MustCompile("`(?:GET|POST) (/[A-Za-z0-9_-]+/\\{id\\}/[A-Za-z0-9_-]+)`")
+	servedNow  = regexp.MustCompile("(?:is served under|the collection is) `(/[A-Za-z0-9_/]+)`")
 	calledNow  = regexp.MustCompile("is called `([A-Za-z0-9_]+)`")
 	readTitle  = regexp.MustCompile(`^read ([A-Za-z0-9_ ]+) by id$`)
 	keyList    = regexp.MustCompile(`^/[A-Za-z0-9_-]+$`)
@@ -128,6 +131,9 @@ func newClauses(list []*clause, turn int) *clauses {
 			if m := calledNow.FindStringSubmatch(c.Text); m != nil && c.Kind == "gone" {
 				c.now = m[1]
 			}
+			if m := servedNow.FindStringSubmatch(c.Text); m != nil && c.Kind == "gone" {
+				c.moved = m[1]
+			}
 		}
 		cs.byID[c.ID] = c
 		cs.list = append(cs.list, c)
@@ -137,6 +143,11 @@ func newClauses(list []*clause, turn int) *clauses {
 
 // fresh says whether the turn added or changed the clause.
 func (cs *clauses) fresh(c *clause) bool { return max(c.Introduced, c.Changed) == cs.turn }
+
+// moved says whether the turn gave the path of the clause its name.
+func (cs *clauses) moved(c *clause) bool {
+	return c.path != "" && slices.ContainsFunc(cs.list, func(k *clause) bool { return k.moved == c.path && cs.fresh(k) })
+}
 
 // find returns the first clause of one of the kinds about a field.
 func (cs *clauses) ofField(entity, field string, kinds ...string) *clause {

@@ -148,7 +148,8 @@ func (g *Group) missing(key string) bool {
 func (c *contract) overlay(g *Group, passedBefore func(k *clause, g *Group) bool) {
 	fresh, passed := false, false
 	if g.clause != nil {
-		fresh, passed = c.clauses.fresh(g.clause), passedBefore(g.clause, g)
+		fresh = c.clauses.fresh(g.clause) || c.clauses.moved(g.clause) || c.loosened(g)
+		passed = passedBefore(g.clause, g)
 	} else {
 		fresh = !g.every(func(r *logs.CheckRow) bool { return r.Age == "old" })
 		passed = slices.ContainsFunc(g.members, func(s *symptom) bool { return s.check.LastPassedTurn != nil })
@@ -166,6 +167,17 @@ func (c *contract) overlay(g *Group, passedBefore func(k *clause, g *Group) bool
 	default:
 		g.Origin = OriginNeverSatisfied
 	}
+}
+
+// loosened says whether a rule of the group's clause ended this turn: a check about it is of this turn although no clause
+// that it cites is. A service that still has the rule refuses what older checks send as well.
+func (c *contract) loosened(g *Group) bool {
+	return g.Mechanism == LeafTooStrict && slices.ContainsFunc(g.members, func(s *symptom) bool {
+		return s.check.Age != "" && s.check.Age != "old" && c.subject(s) == g.clause && !slices.ContainsFunc(s.check.Clauses, func(id string) bool {
+			k := c.clauses.byID[id]
+			return k == nil || c.clauses.fresh(k)
+		})
+	})
 }
 
 func (g *Group) every(is func(*logs.CheckRow) bool) bool {

@@ -202,6 +202,9 @@ func (c *contract) ownerOfBody(s *symptom, entity string) *clause {
 		if s.has("rows") {
 			return own
 		}
+		if k := c.clauses.ofPath("default_sort", s.collection); k != nil && c.clauses.fresh(k) {
+			return k // rows in another order than asked for this turn
+		}
 		return c.ownOr(s, c.clauses.ofPath("list", s.collection))
 	case s.method == "PUT" || s.method == "PATCH":
 		return c.ownOr(s, c.clauses.routeClause(s))

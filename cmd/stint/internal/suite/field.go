@@ -120,6 +120,10 @@ func (t *target) types() {
 			next := body{t.f.Name: d.other(t.f, "b", b)}
 			d.make(t.e, "a", b)
 			d.send("PATCH", item(t.e, "a"), next, t.mine(200))
+			if t.g.turn > 0 {
+				_, was := t.g.earlier[t.g.turn-1].Schema.FieldByUID(t.f.UID)
+				d.loosened = was != nil && was.Immutable
+			}
 		})
 	}
 	for _, w := range wrongValues(t.f, "p"+t.f.Target) {

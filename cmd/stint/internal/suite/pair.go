@@ -337,7 +337,9 @@ func (g *generator) freedFrom(f *scenario.Field) (was *scenario.Field, turn int)
 		if old == nil || old.Type != f.Type {
 			return nil, 0
 		}
-		if (old.Min != nil || old.Max != nil) && f.Min == nil && f.Max == nil || (old.MinLen != nil || old.MaxLen != nil) && f.MinLen == nil && f.MaxLen == nil {
+		limits := (old.Min != nil || old.Max != nil) && f.Min == nil && f.Max == nil
+		lengths := (old.MinLen != nil || old.MaxLen != nil) && f.MinLen == nil && f.MaxLen == nil
+		if limits || lengths || old.Pattern != "" && f.Pattern == "" {
 			return old, i + 1
 		}
 	}
@@ -359,6 +361,9 @@ func freedValue(was, now *scenario.Field, c *scenario.Clause) (any, bool) {
 	}
 	if was.MinLen != nil && *was.MinLen > 1 {
 		candidates = append(candidates, scenario.Value{Str: stringOfLength(*was.MinLen-1, token)})
+	}
+	if was.Pattern != "" {
+		candidates = append(candidates, scenario.Value{Str: "free-form-" + token})
 	}
 	for _, v := range candidates {
 		if !was.Allows(v) && now.Allows(v) {
