@@ -26,6 +26,16 @@ type answer struct {
 	Body   []byte
 	Error  string // in our own fixed words, so that it is the same on every machine; "" = an answer came
 	Late   bool   // no answer within the request's own time
+
+	value any // the body as a value, of an interpreter in this process; Body is nil then
+}
+
+// decoded returns the body as a value.
+func (a answer) decoded() (any, error) {
+	if a.Body == nil && a.value != nil {
+		return a.value, nil
+	}
+	return decodeBody(a.Body)
 }
 
 // transport plays one request. An error in the answer is the server's; the error returned is ours: the context ended.

@@ -84,7 +84,14 @@ func (c *comparison) value(path string, want, got any) {
 			c.value(fmt.Sprintf("%s[%d]", path, i), w[i], g[i])
 		}
 	case json.Number:
-		if g, ok := got.(json.Number); !ok || !equalNumber(string(w), string(g)) {
+		var g string
+		switch n := got.(type) {
+		case json.Number:
+			g = string(n)
+		case int64: // of an interpreter in this process
+			g = strconv.FormatInt(n, 10)
+		}
+		if g == "" || !equalNumber(string(w), g) {
 			c.add(path, "= "+show(want), "= "+show(got))
 		}
 	default: // string, bool, nil
@@ -145,6 +152,9 @@ func equalNumber(want, got string) bool {
 
 // asID reads a row id: an integer by value.
 func asID(v any) (int64, bool) {
+	if i, ok := v.(int64); ok { // of an interpreter in this process
+		return i, true
+	}
 	n, ok := v.(json.Number)
 	if !ok {
 		return 0, false

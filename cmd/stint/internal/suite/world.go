@@ -32,6 +32,7 @@ type player struct {
 	kept      int         // bytes of answers of failed checks so far
 	dead      bool        // the server ended before the last check was done
 	waited    time.Duration
+	wants     map[string]any // see [Step.judge]
 }
 
 // setup seeds the world. Its steps assert nothing: checks that need a row which was not made cannot be carried out.
@@ -127,7 +128,7 @@ func (p *player) step(ctx context.Context, st Step, sy symbols, kept *[]Exchange
 		ex.Response = strings.ToValidUTF8(string(text), "\uFFFD")
 		*kept = append(*kept, ex)
 	}
-	return st.judge(a, sy), ex, nil
+	return st.judge(a, sy, p.wants), ex, nil
 }
 
 // maxWaited bounds how long a world waits in all to learn whether broken connections mean the end of the process.
@@ -149,7 +150,8 @@ func (p *player) gone() bool {
 func (st Step) expectation() string { return fmt.Sprint(st.Status) }
 
 // judge compares an answer with the step's expectation and binds its capture.
-func (st Step) judge(a answer, sy symbols) *mismatch {
+// wants keeps decoded expectations by their text; nil = it keeps none.
+func (st Step) judge(a answer, sy symbols, wants map[string]any) *mismatch {
 	if a.Error != "" {
 		return &mismatch{st.expectation(), "no answer: " + a.Error}
 	}
@@ -167,7 +169,7 @@ func (st Step) judge(a answer, sy symbols) *mismatch {
 	if st.Match == "" && st.Capture == "" {
 		return nil
 	}
-	got, err := decodeBody(a.Body)
+	got, err := a.decoded()
 	if err != nil {
 		return &mismatch{st.expectation() + "; body is JSON", fmt.Sprintf("%d; body is not JSON: %s", a.Status, oneLine(string(a.Body), 100))}
 	}
@@ -175,9 +177,14 @@ func (st Step) judge(a answer, sy symbols) *mismatch {
 		return m
 	}
 	text, _ := sy.fill(string(st.Expect))
-	want, err := decodeBody([]byte(text))
-	if err != nil {
-		return &mismatch{st.expectation(), "the expectation is not JSON"}
+	want, known := wants[text]
+	if !known {
+		if want, err = decodeBody([]byte(text)); err != nil {
+			return &mismatch{st.expectation(), "the expectation is not JSON"}
+		}
+		if wants != nil {
+			wants[text] = want
+		}
 	}
 	return asMismatch(st.Status, compare(st.Match, want, got))
 }
