@@ -142,7 +142,7 @@ func misbehaviours() map[string]misbehaviour {
 	sees := func(s ...string) map[string][]string { return map[string][]string{"": s} }
 	return map[string]misbehaviour{
 		"odd calls": {tried{script: "bad-json,unknown-tool,duplicate-id*2"}, all("self clean"),
-			sees("gateway rejected_call bad_call", "gateway rejected_call unknown_tool", "gateway notice duplicate_id", "reader rejected_call ")},
+			sees("gateway rejected_call malformed_call", "gateway rejected_call unknown_tool", "gateway notice duplicate_id", "reader rejected_call ")},
 		"endless call": {tried{script: "loop", attempt: "wall: 4m, requests: 9"},
 			map[string]string{"": "limit:requests cut", "qwen-code": "self cut"},
 			map[string][]string{"": {"gateway error budget"}, "qwen-code": {"reader loop_guard consecutive_identical"}}},
@@ -152,7 +152,7 @@ func misbehaviours() map[string]misbehaviour {
 		"context":      {tried{script: "context-length"}, all("self cut"), sees("gateway error context_length", "journal agent_exit context_overflow")},
 		// mini-swe-agent's own retries are off, so that the gateway's are the only ones.
 		"cut stream":  {tried{script: "cut-stream"}, map[string]string{"": "self clean", "mini-swe": "void:provider_error"}, sees("gateway error cut_stream")},
-		"empty":       {tried{script: "empty*0"}, map[string]string{"": "self empty", "mini-swe": "self cut"}, sees("gateway notice empty_answer")},
+		"empty":       {tried{script: "empty*0"}, map[string]string{"": "self cut", "opencode": "self empty"}, sees("gateway notice empty_answer")},
 		"broad kill":  {tried{script: killEverything}, all("self cut"), sees("journal agent_exit SIGKILL", "gateway tool_call kill -9 -1")},
 		"held output": {tried{script: "held-output", attempt: "wall: 100s, requests: 40"}, all("self clean"), map[string][]string{"mini-swe": {"reader notice tool_end: by=limit limit=time"}}},
 	}
