@@ -426,3 +426,41 @@ func TestHarnessInterrupted(t *testing.T) {
 		t.Error("the resumed agent does not remember the first turn")
 	}
 }
+
+// TestHarnessFileIsFrozen keeps a user's file with the run, and refuses another one.
+func TestHarnessFileIsFrozen(t *testing.T) {
+	requireBubblewrap(t)
+	dir := t.TempDir()
+	prefix, err := filepath.Abs("testdata/harness/faulty")
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw, err := os.ReadFile(faultyAgent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(prefix, filepath.Join(dir, "faulty")); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, "faulty.yaml", string(raw))
+	writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, 0, "nothing", "./faulty.yaml", "", "http://127.0.0.1:9/v1", "bubblewrap", "", "wall: 10s", "provider_wait: 1s"))
+	stint(t, dir, 0, "run", "study.yaml", "-o", "run", "-q")
+	kept, err := os.ReadFile(filepath.Join(dir, "run", "harness", "faulty.yaml"))
+	if err != nil || !bytes.Equal(kept, raw) {
+		t.Errorf("kept %q, %v", kept, err)
+	}
+	elsewhere := t.TempDir()
+	if err := os.Rename(filepath.Join(dir, "run"), filepath.Join(elsewhere, "run")); err != nil {
+		t.Fatal(err)
+	}
+	if stdout, _ := stint(t, elsewhere, 0, "compare", "run"); !strings.Contains(stdout, "faulty") {
+		t.Errorf("compare of a run that was moved prints\n%s", stdout)
+	}
+	if err := os.Rename(filepath.Join(elsewhere, "run"), filepath.Join(dir, "run")); err != nil {
+		t.Fatal(err)
+	}
+	writeFile(t, dir, "faulty.yaml", string(raw)+"# changed\n")
+	if _, stderr := stint(t, dir, 2, "run", "study.yaml", "-o", "run"); !strings.Contains(stderr, "is not the one this run began with") {
+		t.Errorf("a changed file: %s", stderr)
+	}
+}

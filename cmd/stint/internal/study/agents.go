@@ -11,15 +11,26 @@ import (
 	"github.com/stint-bench/stint/logs"
 )
 
-// equipPrograms looks whether the programs of the study are installed in the versions of their files, and opens
-// their way to the models.
-func (w *work) equipPrograms(ctx context.Context) error {
+// checkPrograms looks whether the programs of the study are installed in the versions of their files.
+func (w *work) checkPrograms(ctx context.Context) error {
 	w.installer = harness.Installer{Getenv: w.opt.Getenv}
+	needed := map[string]bool{}
+	for _, c := range w.study.Configs {
+		needed[c.Harness] = needed[c.Harness] || w.configs[c.Name]
+	}
 	for _, name := range slices.Sorted(maps.Keys(w.study.Harnesses)) {
+		if !needed[name] {
+			continue
+		}
 		if err := w.installer.Check(ctx, w.study.Harnesses[name]); err != nil {
 			return err
 		}
 	}
+	return nil
+}
+
+// openGateway opens the programs' way to their models.
+func (w *work) openGateway() error {
 	if len(w.study.Harnesses) == 0 {
 		return nil
 	}

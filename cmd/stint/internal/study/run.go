@@ -61,13 +61,14 @@ type Summary struct {
 
 // work is a run in progress.
 type work struct {
-	study  *Study
-	opt    RunOptions
-	dir    *logs.RunDir
-	lib    *library
-	agents map[string]harness.Agent // by configuration
-	box    *sandbox.Sandbox
-	spent  harness.SpentFunc
+	study   *Study
+	opt     RunOptions
+	dir     *logs.RunDir
+	lib     *library
+	agents  map[string]harness.Agent // by configuration
+	configs map[string]bool          // those that were asked for
+	box     *sandbox.Sandbox
+	spent   harness.SpentFunc
 
 	installer harness.Installer
 	proxy     *gateway.Proxy // nil if no agent is a program
@@ -146,6 +147,10 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%s chooses %d of the %d episodes", w.opt.Only, len(selected), len(plan.Episodes)))
 		}
 		w.opt.OnPlan(plan)
+	}
+	w.configs = configsOf(selected)
+	if err := w.checkPrograms(ctx); err != nil {
+		return nil, err
 	}
 	began := w.opt.Now()
 	if len(w.lib.missing()) > 0 {
@@ -260,6 +265,15 @@ func (s *Study) selectEpisodes(only string) ([]PlannedEpisode, error) {
 	return out, nil
 }
 
+// configsOf names the configurations of some episodes.
+func configsOf(episodes []PlannedEpisode) map[string]bool {
+	out := map[string]bool{}
+	for _, e := range episodes {
+		out[e.Config] = true
+	}
+	return out
+}
+
 // column gives an expression the columns of `episodes` that are known before an episode runs.
 func (s *Study) column(e PlannedEpisode, key string) (string, bool) {
 	switch key {
@@ -326,11 +340,14 @@ func (w *work) equip(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := w.equipPrograms(ctx); err != nil {
+	if err := w.openGateway(); err != nil {
 		return err
 	}
 	w.agents = map[string]harness.Agent{}
 	for _, c := range s.Configs {
+		if !w.configs[c.Name] {
+			continue
+		}
 		if w.agents[c.Name], err = w.agent(c); err != nil {
 			return fmt.Errorf("setting up configuration %s: %w", c.Name, err)
 		}
