@@ -21,6 +21,8 @@ func programReaderOf(name string) programReader {
 		return readOpenCode
 	case "qwen-code":
 		return readQwen
+	case "codex":
+		return readCodex
 	case "mini-swe":
 		return readMini
 	case TextReader:

@@ -44,7 +44,7 @@ func programEvents(t *testing.T, reader string, files []LogFile) (lines []string
 		if e.Length > 0 && (e.Offset+e.Length > int64(len(content)) || e.Offset < 0) {
 			t.Errorf("event %v lies outside of its log", e)
 		}
-		if e.Kind == EventToolCall && e.Length > 0 && !strings.Contains(string(content[e.Offset:e.Offset+e.Length]), *e.CallID) {
+		if e.Kind == EventToolCall && e.CallID != nil && e.Length > 0 && !strings.Contains(string(content[e.Offset:e.Offset+e.Length]), *e.CallID) {
 			t.Errorf("the bytes of %s are not its call", *e.CallID)
 		}
 	}
@@ -77,6 +77,13 @@ func TestProgramReaders(t *testing.T) {
 		{"mini-swe", "traj.json", "mini-submitted.json"},
 		{"mini-swe", "traj.json", "mini-timeout.json"},
 		{"mini-swe", "traj.json", "mini-malformed.json"},
+		{"codex", "rollout.jsonl", "codex-two-turns.jsonl"},
+		{"codex", "rollout.jsonl", "codex-malformed.jsonl"},
+		{"codex", "rollout.jsonl", "codex-compacted.jsonl"},
+		{"codex", "rollout.jsonl", "codex-0146.jsonl"},
+		{"codex", "rollout.jsonl", "codex-053.jsonl"},
+		{"codex", "stdout", "codex-500-stdout.jsonl"},
+		{"codex", "stdout", "codex-stdout.jsonl"},
 	} {
 		got, problems := programEvents(t, c.reader, []LogFile{{Name: c.name, Data: sample(t, c.from)}})
 		if len(problems) > 0 {

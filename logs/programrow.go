@@ -1,0 +1,111 @@
+package logs
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// modelSaid is text of the model.
+func (b *eventBuilder) modelSaid(said string) {
+	if strings.TrimSpace(said) != "" {
+		b.add(EventRow{Actor: "model", Channel: ChannelModel, Kind: EventMessage, Text: said})
+	}
+}
+
+// prompted is what was put before the model as a task.
+func (b *eventBuilder) prompted(said string) {
+	if strings.TrimSpace(said) != "" {
+		b.add(EventRow{Actor: "harness", Channel: ChannelPrompt, Kind: EventMessage, Text: said})
+	}
+}
+
+func (b *eventBuilder) toolCalled(tool, id, arguments string) {
+	b.add(EventRow{Actor: "model", Channel: ChannelModel, Kind: EventToolCall, Tool: text(tool), CallID: text(id), Text: arguments})
+}
+
+func (b *eventBuilder) toolGave(tool, id, output string, exit *int, took *float64) {
+	b.add(EventRow{Actor: "tool", Channel: ChannelTool, Kind: EventToolResult, Tool: text(tool), CallID: text(id), Text: output, ExitCode: exit, DurationS: took})
+}
+
+// toolEnded is what the harness says of a tool's end besides its output, for example failed=true.
+func (b *eventBuilder) toolEnded(tool, id, how string) {
+	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventNotice, Tool: text(tool), CallID: text(id), Text: "tool_end: " + how})
+}
+
+// callRejected is a call that the harness did not run: bad_call or unknown_tool. The reason quotes what the model
+// wrote, so it is left to the result.
+func (b *eventBuilder) callRejected(tool, id, why string) {
+	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventRejectedCall, Tool: text(tool), CallID: text(id), Text: why})
+}
+
+// harnessSaid is an event whose words are the harness's own.
+func (b *eventBuilder) harnessSaid(kind, words string) {
+	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: kind, Text: words})
+}
+
+// failed is an error that ended the work or a request; one with a status came from the provider.
+func (b *eventBuilder) failed(words string, status *int, ofProvider bool) {
+	row := EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventError, Text: words, HTTPStatus: status}
+	if status != nil || ofProvider {
+		row.Actor, row.Channel = "provider", ChannelProvider
+	}
+	b.add(row)
+}
+
+// answered is an answer of the model with its tokens; the returned index finds it in the events.
+func (b *eventBuilder) answered(t Tokens, words string) int {
+	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventModelAnswer, Tokens: t, Text: words})
+	return len(b.events) - 1
+}
+
+// unknownRecord keeps that there was a record of a kind that the reader does not know.
+func (b *eventBuilder) unknownRecord(kind string) {
+	b.add(EventRow{Actor: "agent", Channel: ChannelOther, Kind: EventNotice, Text: clip(kind, 100)})
+}
+
+// has says whether a file is there and not empty.
+func (p programFiles) has(name string) bool { return len(bytes.TrimSpace(p.get(name).Data)) > 0 }
+
+// plainLines calls f for every line of a file that is no JSON object, with the place set.
+func (b *eventBuilder) plainLines(p programFiles, name string, f func(line string)) {
+	file := p.get(name)
+	offset, n := file.offset, 0
+	for line := range bytes.Lines(file.Data) {
+		b.place(p.blob, offset, line)
+		offset += int64(len(line))
+		if t := bytes.TrimSpace(line); len(t) == 0 || t[0] == '{' || len(line) > maxLogLine {
+			continue
+		}
+		if n++; n > maxLogLines {
+			b.unreadable(n, "%s has more than %d plain lines; the rest is not read", name, maxLogLines)
+			return
+		}
+		f(strings.ToValidUTF8(strings.TrimSpace(string(line)), "\uFFFD"))
+	}
+}
+
+// contentText is the text of a content: a string, one part with a text, or a list of such parts.
+func contentText(raw json.RawMessage) string {
+	if t := bytes.TrimSpace(raw); len(t) > 0 && t[0] == '{' {
+		raw = append(append([]byte{'['}, t...), ']')
+	}
+	return gatewayMessage{Content: raw}.said()
+}
+
+// unixTime is a time in seconds, nil for none.
+func unixTime(s float64) *time.Time {
+	if s <= 0 || s > 1e11 {
+		return nil
+	}
+	return millis(int64(s * 1000))
+}
+
+// number is a count that may be missing, 0 for that.
+func number(n *int64) int64 {
+	if n == nil {
+		return 0
+	}
+	return *n
+}
