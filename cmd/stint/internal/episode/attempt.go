@@ -295,7 +295,7 @@ func endOfVoid(reason string) string {
 }
 
 // keep takes the snapshot of workspace and HOME. A workspace over the limits fails the attempt; a HOME over
-// them is not kept.
+// them is not kept, and the next attempt starts with an empty one, whether the episode is interrupted or not.
 func (l *loop) keep() error {
 	if err := l.box.mend(); err != nil {
 		return err
@@ -327,7 +327,7 @@ func (l *loop) keep() error {
 	if err := l.append(logs.TypeSnapshot, d, true); err != nil {
 		return err
 	}
-	l.box.at, l.box.known = *l.state.pending, true
+	l.box.at, l.box.known = *l.state.pending, home.Tree != ""
 	return nil
 }
 

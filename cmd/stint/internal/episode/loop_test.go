@@ -451,6 +451,45 @@ func TestSnapshotTooLarge(t *testing.T) {
 	}
 }
 
+// A HOME over the limits is not kept: the next attempt starts with none and is told everything, also after an interruption.
+func TestHomeTooLarge(t *testing.T) {
+	for _, interrupted := range []bool{false, true} {
+		cut, cancel := false, func() {}
+		s, agent := scriptedSpec(t, func(r harness.Request) act {
+			memory, err := os.ReadFile(filepath.Join(r.Home, "memory"))
+			if _, bigErr := os.Stat(filepath.Join(r.Home, "big")); bigErr == nil || (err == nil) != (r.Turn > 0 && !(r.Turn == 1 && r.Attempt == 1)) {
+				t.Errorf("turn %d attempt %d starts with memory %q", r.Turn, r.Attempt, memory)
+			}
+			if r.Turn == 1 && r.Attempt == 1 && interrupted && !cut {
+				cut = true
+				return act{until: func(ctx context.Context) { cancel(); <-ctx.Done() }}
+			}
+			return act{fail: r.Turn == 1 && r.Attempt == 0, do: func(r harness.Request) {
+				if r.Turn != 1 || r.Attempt > 0 {
+					return
+				}
+				if err := os.WriteFile(filepath.Join(r.Home, "big"), make([]byte, 300_000), 0o644); err != nil {
+					t.Error(err)
+				}
+			}}
+		})
+		s.Snapshot.MaxBytes = 200_000
+		if interrupted {
+			ctx, stop := context.WithCancel(context.Background())
+			cancel = stop
+			if _, err := Run(ctx, s); !errors.Is(err, context.Canceled) {
+				t.Fatalf("error %v", err)
+			}
+		}
+		if end := mustRun(t, s); end.Reason != EndCapped {
+			t.Errorf("end %+v", end)
+		}
+		if p := agent.requests[2].Prompt; !strings.HasPrefix(p, strings.TrimRight(agent.requests[1].Prompt, "\n")) || !strings.Contains(p, "does not yet meet") {
+			t.Errorf("the retry was told %q", p)
+		}
+	}
+}
+
 // An agent may delete its own folder, or make it a link: the attempt failed, and nothing else happens.
 func TestWorkspaceDeleted(t *testing.T) {
 	outside := t.TempDir()

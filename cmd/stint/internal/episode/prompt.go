@@ -23,7 +23,7 @@ type promptInput struct {
 	toolchain string      // sentence
 	alone     bool        // no turn builds on a conversation before it
 	told      *suite.Told // about the attempt before; nil for attempt 0
-	anew      bool        // nothing that an attempt of this turn left was kept: files and conversation are those before it
+	anew      bool        // the conversation about this turn was not kept: it is that before the turn, or none
 }
 
 // prompt renders what the agent is told. Attempt 0 has the same bytes at every feedback level. Where no

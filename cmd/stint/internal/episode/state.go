@@ -87,7 +87,7 @@ type state struct {
 	base     snapshot  // what the next attempt starts from
 	pending  *snapshot // taken after the attempt that runs
 	turnBase string    // tree at the end of the previous turn
-	kept     bool      // base is what an attempt of this turn left
+	kept     bool      // base is what an attempt of this turn left, its HOME included
 
 	passed []bool            // by turn
 	failed []map[string]bool // by turn: checks not passed at its end; nil = none was, whatever the suite
@@ -214,7 +214,7 @@ func (s *state) freshAttempt() {
 // keepPending makes the state after the attempt the one the next attempt starts from.
 func (s *state) keepPending() {
 	if s.pending != nil {
-		s.base, s.kept = *s.pending, true
+		s.base, s.kept = *s.pending, s.pending.home != ""
 	}
 	s.pending = nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 )
 
@@ -39,6 +40,8 @@ func Probe(ctx context.Context) []Finding {
 		detail = sb.Fingerprint() + ", a start takes " + time.Since(began).Round(100*time.Microsecond).String()
 	}
 	out := []Finding{finding("sandbox bubblewrap", detail, err)}
+	detail, err = probeEngine(ctx, exec.LookPath)
+	out = append(out, finding("sandbox container", detail, err))
 	for _, name := range []string{"python3", "node", "go"} {
 		found, err := findRuntimes(ctx, Options{Runtimes: []string{name}, LookPath: exec.LookPath})
 		detail := ""
@@ -48,4 +51,23 @@ func Probe(ctx context.Context) []Finding {
 		out = append(out, finding("runtime "+name, detail, err))
 	}
 	return out
+}
+
+// probeEngine says which program can start containers here. Whether an image works is known when a study names it.
+func probeEngine(ctx context.Context, lookPath func(string) (string, error)) (string, error) {
+	var tried []string
+	for _, name := range []string{"podman", "docker"} {
+		path, err := lookPath(name)
+		if err != nil {
+			tried = append(tried, name+" is not installed")
+			continue
+		}
+		// docker exits with 0 when nobody answers, but only for info without a format.
+		version, err := containerOutput(ctx, path, "info", "--format", map[string]string{"podman": "{{.Version.Version}}", "docker": "{{.ServerVersion}}"}[name])
+		if err == nil && version != "" {
+			return name + "-" + version + " answers; a study names the image: sandbox: {kind: container, image: NAME@sha256:…}", nil
+		}
+		tried = append(tried, name+": "+version)
+	}
+	return "", &UnavailableError{KindContainer, strings.Join(tried, "; "), "it is needed only for images of your own: `apt-get install podman`"}
 }
