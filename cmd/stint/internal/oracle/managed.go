@@ -21,9 +21,6 @@ func (b *builder) formula(def *scenario.Computed) *formula {
 	return m
 }
 
-// changing reports whether the value depends on other rows, so that it can not be kept with the row.
-func (m *formula) changing() bool { return m.kind == scenario.ComputedCount }
-
 // managed is the cell of a field that the service decides, in a request: its state or what a fault keeps.
 func (f *field) managed(in map[string]any, old *row, n int, whole bool) cell {
 	raw, sent := in[f.Name]

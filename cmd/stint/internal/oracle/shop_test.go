@@ -38,7 +38,7 @@ func shop(t testing.TB) *scenario.Schema {
 	text := f("e3.f2", "text", scenario.String)
 	text.Nullable = true
 	s := &scenario.Schema{
-		Domain: "library", Conventions: scenario.Conventions{ItemsKey: "items", TotalKey: "total"}, NextEntity: 5, NextStat: 3,
+		Domain: "library", Conventions: scenario.Conventions{ItemsKey: "items", TotalKey: "total"}, NextEntity: 5, NextStat: 3, NextGone: 3,
 		Entities: []scenario.Entity{
 			{UID: "e1", Name: "customer", Plural: "customers", NextField: 3, Fields: []scenario.Field{email, vip, badge}},
 			{UID: "e2", Name: "order", Plural: "orders", NextField: 6, Fields: []scenario.Field{total, state, placed, count, ref("e2.f5", "customer_id", "e1", scenario.Cascade, false)}},
