@@ -63,14 +63,14 @@ func (s *Schema) commandPhrase(kind Kind, e *Entity, c *Command) (title, text st
 		return full + " is an action", fmt.Sprintf("%s acts on one %s and answers 200 with the complete %s as it is then. %s If no %s has the id: 404 with code `not_found` and field null.",
 			path, one, one, paramPhrase(c.Param), one)
 	case KindGuard:
-		return full + " has a condition", fmt.Sprintf("%s is only allowed while %s. A comparison with null does not hold. Otherwise: 409 with code `guard` and field null, and nothing is changed.",
-			path, s.guardPhrase(c.Guard))
+		return full + " has a condition", fmt.Sprintf("%s is refused unless the %s meets this condition before the request changes anything: %s. A comparison with null does not hold. "+
+			"The refusal: 409 with code `guard` and field null, and nothing is changed.", path, one, s.guardPhrase(c.Guard))
 	case KindEffect:
 		ways := make([]string, len(c.Effects))
 		for i := range c.Effects {
 			ways[i] = s.effectPhrase(&c.Effects[i], c)
 		}
-		return full + " has effects", fmt.Sprintf("When %s succeeds, %s.%s", path, strings.Join(ways, "; and "), effectEnding(c.Effects))
+		return full + " has effects", fmt.Sprintf("When %s succeeds for %s, %s.%s", path, article(one), strings.Join(ways, "; and "), effectEnding(c.Effects))
 	}
 	return "", ""
 }
@@ -92,7 +92,7 @@ func paramPhrase(p *Param) string {
 		"with code `null`; with another JSON type or a number such as 2.5: 400 with code `type`; with a number outside the limits: 400 with code `range`; each with field %s.", name, p.Min, p.Max, name)
 }
 
-// guardPhrase says what must hold, for sentences that begin with "only while".
+// guardPhrase says what must hold, for sentences that name the row before.
 func (s *Schema) guardPhrase(g *Guard) string {
 	if g == nil {
 		return ""

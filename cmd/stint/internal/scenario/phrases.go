@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // phrase writes the title and the specification sentence of a clause.
@@ -83,10 +84,17 @@ func (e *Entity) exceptKept() string {
 			names = append(names, code(e.Fields[i].Name))
 		}
 	}
-	if len(names) == 0 {
+	var kept []string
+	if len(names) > 0 {
+		kept = append(kept, listing(names)+", which can never change")
+	}
+	if f := e.StateField(); f != nil {
+		kept = append(kept, code(f.Name)+", which only commands change")
+	}
+	if len(kept) == 0 {
 		return ""
 	}
-	return " (except for " + listing(names) + ", which can never change)"
+	return " (except for " + strings.Join(kept, ", and for ") + ")"
 }
 
 // typePhrase says what values a field takes, null aside.
