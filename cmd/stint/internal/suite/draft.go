@@ -1,6 +1,7 @@
 package suite
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/url"
@@ -250,9 +251,12 @@ func (d *draft) symbolOf(entity string, v any) any {
 
 // ask plays a step on the oracle.
 func (d *draft) ask(st Step) (oracle.Response, error) {
-	ids := make(symbols, len(d.rows))
-	for name, r := range d.rows {
-		ids[name] = r.id
+	var ids symbols
+	if strings.Contains(st.Path, "${") || bytes.Contains(st.Body, []byte("${")) {
+		ids = make(symbols, len(d.rows))
+		for name, r := range d.rows {
+			ids[name] = r.id
+		}
 	}
 	path, missing := ids.fill(st.Path)
 	query, err := url.ParseQuery(st.Query)
@@ -270,16 +274,33 @@ func (d *draft) ask(st Step) (oracle.Response, error) {
 	return d.interp.Handle(r), nil
 }
 
-// plain turns the oracle's answer into decoded JSON.
+// plain turns the oracle's answer into what decoding its JSON would give: numbers as their text, nothing shared.
 func plain(v any) (any, error) {
-	if v == nil {
-		return nil, nil
+	switch x := v.(type) {
+	case nil, string, bool, json.Number:
+		return x, nil
+	case int64:
+		return json.Number(strconv.FormatInt(x, 10)), nil
+	case map[string]any:
+		out := make(map[string]any, len(x))
+		for k, w := range x {
+			var err error
+			if out[k], err = plain(w); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
+	case []any:
+		out := make([]any, len(x))
+		for n, w := range x {
+			var err error
+			if out[n], err = plain(w); err != nil {
+				return nil, err
+			}
+		}
+		return out, nil
 	}
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, err
-	}
-	return decodeBody(b)
+	return nil, fmt.Errorf("the oracle answers with a %T", v)
 }
 
 // parent returns the symbol of a row of this entity with its required fields only, made on first use. Rows of

@@ -64,6 +64,9 @@ func (g *generator) leastRows(e *scenario.Entity) int {
 		}
 	}
 	for _, a := range g.statsOf(e.UID) {
+		if _, w := g.schema.FieldByUID(a.Where); w != nil && a.Measure != "" {
+			n = max(n, 3*len(g.filtered(w)))
+		}
 		switch {
 		case a.Kind == scenario.StatTop, a.Group != "" && a.Where != "":
 			n = max(n, toppedRows)
@@ -330,6 +333,8 @@ func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i,
 	case scenario.Enum:
 		values := d.g.filtered(f)
 		switch {
+		case d.balanced(f):
+			return values[d.rank(f, i, n)%len(values)]
 		case top != nil && top.Group == f.UID:
 			return values[(top.place(i)+shift)%len(values)]
 		case i < len(values) && !d.g.grouped(f):
@@ -337,6 +342,9 @@ func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i,
 		}
 		return values[draw().IntN(len(values))]
 	case scenario.Boolean:
+		if d.balanced(f) {
+			return d.rank(f, i, n)%2 == 0
+		}
 		if i > 1 {
 			share := 3
 			if d.g.grouped(f) {
@@ -351,7 +359,7 @@ func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i,
 		name = seedName(e, 1+top.alike(i))
 	case f.Unique && f.Type == scenario.Integer:
 		// Neither in the order of creation nor in equal steps, of which the mean would be whole.
-		at := seedName(e, 1+d.g.stream(d.label + "|order|" + f.UID).Perm(n)[i])
+		at := seedName(e, 1+d.rank(f, i, n))
 		return limitValue(f, d.g.uniqueNumber(f, int64(7*d.serial(at)+draw().IntN(7))))
 	case d.g.carriers[f.UID]:
 		// Its pairs must differ, so that only two rows share a value.
@@ -372,6 +380,17 @@ func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i,
 		}
 	}
 	return d.seeded(f, name)
+}
+
+// rank is the place of row i of n in an order that is drawn for the field.
+func (d *draft) rank(f *scenario.Field, i, n int) int {
+	return d.g.stream(d.label + "|order|" + f.UID).Perm(n)[i]
+}
+
+// balanced reports whether all values of a field have equally many rows: figures over some rows only need several of
+// them. Every other draw leaves it to chance, since equal numbers hide which rows were counted.
+func (d *draft) balanced(f *scenario.Field) bool {
+	return d.draws[f.UID]%2 == 0 && !d.g.grouped(f) && slices.ContainsFunc(d.g.schema.Analytics, func(a scenario.Analytics) bool { return a.Where == f.UID && a.Measure != "" })
 }
 
 // seeded is the value of a field that belongs to one row of W0, however many have it.
