@@ -21,6 +21,12 @@ func programReaderOf(name string) programReader {
 		return readOpenCode
 	case "qwen-code":
 		return readQwen
+	case "claude-code":
+		return readClaude
+	case "kimi-cli":
+		return readKimiCLI
+	case "kimi-code":
+		return readKimiCode
 	case "codex":
 		return readCodex
 	case "mini-swe":
