@@ -207,6 +207,9 @@ func (s *Sandbox) containerArgs(c Command, l Limits, start, name string) ([]stri
 		}
 	}
 	for _, b := range c.Binds {
+		if _, err := os.Stat(b.Host); err != nil { // some engines would make a folder
+			return nil, err
+		}
 		a = append(a, bindArgs(b.Host, b.Inside, b.Writable)...)
 	}
 	for _, kv := range append(append(s.Environ(), "HOME="+insideHome), c.Env...) {

@@ -506,6 +506,8 @@ func (r *running) exit(e Exit) (Exit, error) {
 		return e, &SpawnError{What: r.command.Argv[0], Err: fmt.Errorf("the first process of the sandbox ended without a word (exit code %d): %s", *st.exit, r.stderr.Lines(1, 500))}
 	case st.report == nil:
 	case st.report.Failed != "" && r.command.Forward == nil:
+		code := 127
+		e.Code = &code
 	case st.report.Failed != "":
 		return e, &SpawnError{What: r.command.Argv[0], Err: errors.New(st.report.Failed), Missing: true}
 	default:
