@@ -366,6 +366,7 @@ func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i,
 		if i > 0 && i == 1+shift%(n-1) && listed(e, f) && !f.Unique {
 			name = seedName(e, i)
 		}
+	case d.draws[f.UID]%2 == 0 && d.g.extreme(f): // of equal values the largest would be in many rows
 	case d.g.pooled(e, f):
 		// Few values make ties, many make edges: which of them a field has is drawn too.
 		pool := 2 + d.g.stream(d.label+"|pool|"+f.UID).IntN(max(2, n/2))

@@ -106,6 +106,13 @@ func (g *generator) pooled(e *scenario.Entity, f *scenario.Field) bool {
 	return listed(e, f) || slices.ContainsFunc(g.schema.Analytics, func(a scenario.Analytics) bool { return a.Measure == f.UID || a.Window == f.UID })
 }
 
+// extreme reports whether figures ask for the least or greatest value of the field over some rows.
+func (g *generator) extreme(f *scenario.Field) bool {
+	return slices.ContainsFunc(g.schema.Analytics, func(a scenario.Analytics) bool {
+		return a.Measure == f.UID && a.Where != "" && (a.Kind == scenario.StatMin || a.Kind == scenario.StatMax)
+	})
+}
+
 func listed(e *scenario.Entity, f *scenario.Field) bool {
 	l := &e.List
 	return slices.ContainsFunc(l.Filters, func(x scenario.Filter) bool { return x.Field == f.UID }) ||
