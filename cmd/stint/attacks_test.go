@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net"
 	"os"
 	"path/filepath"
@@ -105,6 +106,22 @@ func attacks(port int) map[string]attack {
 	}
 }
 
+// builtinAttacks are the same by stint's own agent, each of whose commands has a sandbox of its own: what a command
+// destroys is that command.
+func builtinAttacks() map[string]attack {
+	builtin := tried{harness: "builtin"}
+	small := tried{harness: "builtin", limits: ", limits: {disk: 100M, processes: 60}"}
+	return map[string]attack{
+		"builtin: kill -9 -1": {tried: builtin, command: "(kill -9 -1); sleep 5", ending: "self clean", grade: "passed", says: "[exit code 137]"},
+		"builtin: fork bomb":  {tried: small, command: forkBomb, ending: "self clean", grade: "passed", says: "[ended: over the limit on processes]"},
+		"builtin: disk":       {tried: small, command: fillDisk, ending: "limit:disk cut", grade: "start"},
+		"builtin: spy":        {tried: builtin, command: spy, ending: "self clean", grade: "passed", says: "\n0\n", silent: "seen in|opened /dev|opened /etc|opened /proc/k|journal|truth|stint.test|study.yaml|secret|KEY"},
+		"builtin: links":      {tried: builtin, command: linkOut, ending: "self clean", grade: "passed", says: "linked"},
+		"builtin: names":      {tried: builtin, command: oddNames, ending: "self clean", grade: "passed", says: "named"},
+		"builtin: sparse":     {tried: builtin, command: sparse, ending: "self clean", grade: "snapshot_too_large"},
+	}
+}
+
 const manyFiles = `python3 - <<'E'
 import os
 for d in range(20):
@@ -130,14 +147,16 @@ func TestAttacks(t *testing.T) {
 	}
 	outside := t.TempDir()
 	writeFile(t, outside, "precious", "untouched")
-	for name, a := range attacks(l.Addr().(*net.TCPAddr).Port) {
+	all := attacks(l.Addr().(*net.TCPAddr).Port)
+	maps.Copy(all, builtinAttacks())
+	for name, a := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			rule, err := yaml.Marshal([]map[string]any{{"do": "broad-kill", "turn": 0, "attempt": 0, "command": a.command}})
 			if err != nil {
 				t.Fatal(err)
 			}
-			a.harness, a.script, a.more = myAgent, string(rule), ", feedback: detailed, retries: 1"
+			a.harness, a.script, a.more = or(a.harness, myAgent), string(rule), ", feedback: detailed, retries: 1"
 			out := a.play(t)
 			if out.tables == nil || len(out.tables.Attempts) == 0 {
 				t.Fatal(out.err)
