@@ -110,6 +110,7 @@ func whole() *scenario.Schema {
 func TestSourceCompiles(t *testing.T) {
 	s := whole()
 	var flaws []Flaw
+	subjects := []string{"e1", "e1.f1", "e1.f3", "e1.p3", "e1.p4", "e2", "e2.f1", "e2.f2", "e2.f3", "a2", "a3", "t1"}
 	sources := [][]byte{Source(s), Source(last(t, 9, 100))}
 	for kind, params := range map[string][]string{
 		Permissive: {"type", "range", "length", "enum", "required", "not_null", "ref"}, Strict: {"optional", "nullable", "enum", "extra"},
@@ -118,14 +119,14 @@ func TestSourceCompiles(t *testing.T) {
 		ExtraKey: {""}, NotAtomic: {"create", "update"}, ListReversed: {""}, TotalWrong: {""}, DeleteSoft: {""}, AnalyticsWrong: {"kind", "where", "empty", "cents"},
 	} {
 		for _, param := range params {
-			for _, uid := range []string{"e1", "e1.f1", "e1.f3", "e2", "e2.f1", "e2.f2", "e2.f3", "a2", "a3", "t1"} {
+			for _, uid := range subjects {
 				x := Flaw{kind, uid, param}
 				if !x.known() {
 					t.Errorf("%+v is not known", x)
 				}
-				sources = append(sources, SourceWith(s, Options{Flaws: []Flaw{x}}))
 				flaws = append(flaws, x)
 			}
+			sources = append(sources, SourceWith(s, Options{Flaws: flaws[len(flaws)-len(subjects):]}))
 		}
 	}
 	for x, want := range map[Flaw]bool{{"stale", "e1", ""}: false, {OffByOne, "e2.f2", "middle"}: false, {ExtraKey, "e1", "more"}: false, {}: false,
