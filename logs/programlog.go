@@ -27,6 +27,10 @@ func programReaderOf(name string) programReader {
 		return readKimiCLI
 	case "kimi-code":
 		return readKimiCode
+	case "openhands":
+		return readOpenHands
+	case "vibe":
+		return readVibe
 	case "codex":
 		return readCodex
 	case "mini-swe":
@@ -230,20 +234,27 @@ func ReportedUsage(reader string, bundle []byte) *Usage {
 		}
 		**sum += *n
 	}
+	summed := false
 	for _, e := range b.events {
-		if e.Kind != EventModelAnswer || e.Input == nil && e.Output == nil {
+		if e.Kind != EventModelAnswer && e.Kind != EventUsage || e.Input == nil && e.Output == nil {
 			continue
 		}
-		answers++
+		if e.Kind == EventUsage {
+			summed = true // a sum, of a program that does not say it for each answer
+		} else {
+			answers++
+		}
 		add(&u.In, e.Input)
 		add(&u.Cached, e.Cached)
 		add(&u.CacheWrite, e.CacheWrite)
 		add(&u.Out, e.Output)
 		add(&u.Reasoning, e.Reasoning)
 	}
-	if answers == 0 {
+	switch {
+	case answers > 0:
+		u.Requests = &answers
+	case !summed:
 		return nil
 	}
-	u.Requests = &answers
 	return u
 }

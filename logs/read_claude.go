@@ -271,7 +271,8 @@ func (r *claudeReader) retry(l *claudeLine) {
 // result is the end of the stream. Its subtype is "success" for errors of the provider too.
 func (r *claudeReader) result(l *claudeLine) {
 	said := cmp.Or(strings.Join(l.Errors, "; "), contentText(l.Result))
-	if l.IsError && said != r.lastErr {
+	told := r.lastErr != "" && strings.HasPrefix(said, r.lastErr[:min(len(r.lastErr), 60)])
+	if l.IsError && !told {
 		r.harnessSaid(EventError, strings.Join(nonEmpty(clip(l.Terminal, 60), said), ": "))
 	}
 	r.harnessSaid(EventEnd, pairs("status", clip(l.Subtype, 60), "is_error", fmt.Sprint(l.IsError), "terminal_reason", clip(l.Terminal, 60)))

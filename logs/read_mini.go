@@ -6,10 +6,12 @@ import (
 	"time"
 )
 
-// readMini reads the trajectory of mini-swe-agent 2, format "mini-swe-agent-1.1", and the retries it tells on stderr
-// alone.
+// readMini reads the trajectory of mini-swe-agent 2, format "mini-swe-agent-1.1", or of version 1, and the retries it
+// tells on stderr alone.
 func readMini(b *eventBuilder, p programFiles) {
-	if f := p.get("traj.json"); len(f.Data) > 0 {
+	if f := p.get("traj.json"); miniIsV1(f.Data) {
+		b.readMiniV1(p)
+	} else if len(f.Data) > 0 {
 		b.jsonList(p, "traj.json", "messages", b.miniMessage)
 	}
 	b.time = nil
