@@ -202,3 +202,41 @@ func TestScenarioReport(t *testing.T) {
 		t.Error("it is accepted")
 	}
 }
+
+// TestScenarioReplaced refuses the first seed of a scenario, whose content the set has already: the next one takes its
+// place, and new says so.
+func TestScenarioReplaced(t *testing.T) {
+	var errOut strings.Builder
+	w := &maker{scenarioNew: &scenarioNew{dir: t.TempDir(), seed: 5, changes: 1, schedule: "stratified", sampler: "rules", delivery: "full"},
+		e: &env{Stderr: &errOut, Quiet: true}, meter: &meter{}, contents: map[string]string{}}
+	if err := w.scenario(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(w.dir, "s01.json")
+	first, err := suite.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
+	}
+	w.contents = map[string]string{first.Content: "s09"}
+	if err := w.scenario(t.Context(), 0); err != nil {
+		t.Fatal(err)
+	}
+	second, err := suite.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if second.Seed != suite.ScenarioSeed(5, 0, 1) || second.Content == first.Content {
+		t.Errorf("seed %d, content %.12s", second.Seed, second.Content)
+	}
+	want := fmt.Sprintf("s01 with seed %d is not accepted, the next seed takes its place: it has the same content as s09", first.Seed)
+	if !strings.Contains(errOut.String(), want) {
+		t.Errorf("stderr %q, want %q", errOut.String(), want)
+	}
+	// A file of a later try belongs to the set as well.
+	if err := w.scenario(t.Context(), 0); err != nil {
+		t.Errorf("the same command again: %v", err)
+	}
+}
