@@ -33,7 +33,7 @@ type Proof struct {
 type TurnProof struct {
 	Turn      int            `json:"turn"`
 	Operation string         `json:"operation"`
-	Key       string         `json:"key"` // hash of all that the proof rests on: both schemas, suite, versions
+	Key       string         `json:"key"` // hash of all that the proof rests on: both schemas and the suite without their prose, versions
 	Clauses   int            `json:"clauses"`
 	Checks    int            `json:"checks"`
 	Requests  int            `json:"requests"`
@@ -139,19 +139,33 @@ func Prove(ctx context.Context, m *Material, opt ProveOptions) (*Proof, error) {
 	return p, nil
 }
 
-// proofKey is the hash of all that the proof of a turn rests on.
+// proofKey is the hash of all that the proof of a turn rests on. Prose is left out: what a sentence or a title says changes
+// no request and no answer.
 func proofKey(sc *scenario.Scenario, turn int, s *Suite) (string, error) {
 	h := sha256.New()
 	part(h, []byte(versionText(Versions())))
 	part(h, []byte(sc.Steps[turn].Operation.ID))
 	for i := max(turn-1, 0); i <= turn; i++ {
-		b, err := json.Marshal(sc.Steps[i].Schema)
+		schema := *sc.Steps[i].Schema
+		schema.Clauses = slices.Clone(schema.Clauses)
+		for j := range schema.Clauses {
+			schema.Clauses[j].Title, schema.Clauses[j].Text = "", ""
+		}
+		b, err := json.Marshal(&schema)
 		if err != nil {
 			return "", fmt.Errorf("encoding the schema: %w", err)
 		}
 		part(h, b)
 	}
-	b, err := s.Encode()
+	bare := *s
+	bare.Clauses, bare.Checks = slices.Clone(s.Clauses), slices.Clone(s.Checks)
+	for i := range bare.Clauses {
+		bare.Clauses[i].Title, bare.Clauses[i].Text = "", ""
+	}
+	for i := range bare.Checks {
+		bare.Checks[i].Title = ""
+	}
+	b, err := bare.Encode()
 	if err != nil {
 		return "", err
 	}
