@@ -167,7 +167,7 @@ func TestHarnessMisbehaviour(t *testing.T) {
 				requireHarness(t, name)
 				if what == "held output" && name == "opencode" {
 					// It blocks for two minutes: the limit of the attempt is what ends it.
-					c.attempt, c.ending = "wall: 45s, requests: 40", map[string]string{"": "limit:wall cut"}
+					c.attempt, c.ending = "wall: 60s, requests: 40", map[string]string{"": "limit:wall cut"}
 				}
 				c.harness = name
 				out := c.play(t)

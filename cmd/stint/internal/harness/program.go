@@ -352,7 +352,7 @@ func (w *work) neverStarted() string {
 	if said := lastWords(w.exit.Stderr); said != "" {
 		words += ", saying: " + clip(said, 300)
 	}
-	return words
+	return words + "; stint harness check " + w.opt.File.argument() + " tries it alone"
 }
 
 // store keeps the two logs of the attempt, and the conversation.
