@@ -15,7 +15,7 @@ import (
 
 // defaultDemoSeed was chosen because its small study shows all three answers: a difference that is significant,
 // one that is not, and one that could not have been. Any other seed is as good a study.
-const defaultDemoSeed = 3
+const defaultDemoSeed = 10
 
 func newDemoCmd(e *env) *cobra.Command {
 	var dir string
