@@ -7,4 +7,4 @@
 package oracle
 
 // Version names the behaviour of this package. It is recorded with every episode.
-const Version = "1"
+const Version = "2"

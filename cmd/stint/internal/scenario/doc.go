@@ -15,4 +15,4 @@ package scenario
 
 // Version names the generators of this package. It is recorded with every episode; scenarios are
 // compared by content, so a new version alone does not make them different.
-const Version = "1"
+const Version = "2"

@@ -16,4 +16,4 @@
 package suite
 
 // Version is the version of the check generators; it is recorded with every scenario as versions["suite"].
-const Version = "1"
+const Version = "2"
