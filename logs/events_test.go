@@ -296,7 +296,7 @@ func TestLargeEvents(t *testing.T) {
 
 func TestUnreadableLogs(t *testing.T) {
 	for _, c := range []struct{ what, reader, blob, want string }{
-		{"foreign reader", "opencode", strings.Repeat("0", 64), `needs the reader "opencode"`},
+		{"foreign reader", "mainframe", strings.Repeat("0", 64), `needs the reader "mainframe"`},
 		{"missing blob", gatewayReader, strings.Repeat("0", 64), "is not in the store"},
 		{"no hash", simulatedReader, "../../../etc/passwd", "no SHA-256"},
 	} {

@@ -14,6 +14,7 @@ import (
 	openai "github.com/sashabaranov/go-openai"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
+	"github.com/stint-bench/stint/cmd/stint/internal/oracle/python"
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 	"github.com/stint-bench/stint/logs"
 )
@@ -37,11 +38,10 @@ const builderPrices = `- {model: perfect, from: 2020-01-01, usd_per_mtok: {input
 - {model: faulty, from: 2020-01-01, usd_per_mtok: {input: 2.0, cached: 0.5, cache_write: 2.0, output: 10.0}, source: "made up for this test"}
 `
 
-// builder plays a model that builds the service of testdata/builder in one request of four tool calls.
+// builder plays a model that builds the second, independent implementation in one request of three tool calls.
 type builder struct {
 	run    string       // run directory, whose scenarios say what is asked
 	behind map[int]bool // turns in which the schema of the turn before is built
-	server string
 
 	once  sync.Once
 	err   error
@@ -103,15 +103,10 @@ func (b *builder) script(_ int, r openai.ChatCompletionRequest) harness.SimAnswe
 		if b.behind[step.Turn] {
 			step = b.prev[request]
 		}
-		schema, err := json.Marshal(step.Schema)
-		if err != nil {
-			return harness.SimError(500, "script", err.Error())
-		}
 		return harness.SimAnswer{Calls: []harness.SimCall{
-			{Name: "write_file", Arguments: arguments("path", "schema.json", "content", string(schema))},
-			{Name: "write_file", Arguments: arguments("path", "server.py", "content", b.server)},
-			{Name: "write_file", Arguments: arguments("path", "start.sh", "content", "#!/bin/sh\nexec python3 server.py\n")},
-			{Name: "bash", Arguments: arguments("command", "chmod +x start.sh && python3 -m py_compile server.py && rm -rf __pycache__ && ls")},
+			{Name: "write_file", Arguments: arguments("path", python.File, "content", string(python.Source(step.Schema)))},
+			{Name: "write_file", Arguments: arguments("path", "start.sh", "content", python.Start())},
+			{Name: "bash", Arguments: arguments("command", "chmod +x start.sh && python3 -m py_compile "+python.File+" && rm -rf __pycache__ && ls")},
 		}}
 	}
 	return harness.SimError(500, "script", "no such request: "+last.Content)
@@ -133,10 +128,6 @@ func arguments(pairs ...string) string {
 // and the grader: to a full pass, and to the turn that was forgotten.
 func TestScriptedBuilders(t *testing.T) {
 	requireProgram(t, "python3", "for the service that the scripted model builds")
-	server, err := os.ReadFile(filepath.Join("testdata", "builder", "server.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	for _, kind := range []string{"none", "bubblewrap"} {
 		t.Run(kind, func(t *testing.T) {
 			if kind == "bubblewrap" {
@@ -146,7 +137,7 @@ func TestScriptedBuilders(t *testing.T) {
 			run := filepath.Join(dir, "run")
 			const failAt = 2
 			url := func(b *builder) string {
-				b.run, b.server = run, string(server)
+				b.run = run
 				srv := httptest.NewServer(&harness.ModelSim{Script: b.script})
 				t.Cleanup(srv.Close)
 				return srv.URL + "/v1"

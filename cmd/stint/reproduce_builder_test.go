@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"net/http/httptest"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,13 +16,9 @@ import (
 func TestReproduceAgentsCode(t *testing.T) {
 	requireProgram(t, "python3", "for the service that the scripted model builds")
 	requireBubblewrap(t)
-	server, err := os.ReadFile(filepath.Join("testdata", "builder", "server.py"))
-	if err != nil {
-		t.Fatal(err)
-	}
 	dir := t.TempDir()
 	run := filepath.Join(dir, "run")
-	model := httptest.NewServer(&harness.ModelSim{Script: (&builder{run: run, server: string(server), behind: map[int]bool{1: true}}).script})
+	model := httptest.NewServer(&harness.ModelSim{Script: (&builder{run: run, behind: map[int]bool{1: true}}).script})
 	defer model.Close()
 	url := model.URL + "/v1"
 	writeFile(t, dir, "prices.yaml", builderPrices)
