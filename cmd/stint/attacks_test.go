@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -32,7 +33,7 @@ type attack struct {
 
 const (
 	secretKey = "sk-secret-of-the-provider"
-	fillDisk  = `i=0; while :; do head -c 10000000 /dev/urandom > $i || exit; i=$((i + 1)); sleep 0.05; done`
+	fillDisk  = `i=0; while :; do head -c 10000000 /dev/urandom > $i || exit; i=$((i + 1)); sleep 0.2; done`
 	forkBomb  = `bomb() { bomb | bomb & }; bomb; sleep 20`
 	// spy looks for everything that must not be there, and for ways to it.
 	spy = `find / \( -name 'journal*.jsonl' -o -name truth -o -name 'study.yaml' -o -name prices.yaml -o -name 'gw.sock' -o -name 'stint*.test' \) -not -path '/proc/*' 2>/dev/null
@@ -131,6 +132,11 @@ for d in range(20):
 print("filled")
 E`
 
+// quickAttacks are those of every run of the tests.
+func quickAttacks() []string {
+	return []string{"kill -9 -1", "spy", "network", "links", "builtin: kill -9 -1", "builtin: spy"}
+}
+
 // TestAttacks has an agent attack what is around it, in the sandbox and through the whole loop. Each attack ends as its
 // own reason, touches nothing outside, and the episode goes on: after feedback the turn passes.
 func TestAttacks(t *testing.T) {
@@ -149,6 +155,9 @@ func TestAttacks(t *testing.T) {
 	writeFile(t, outside, "precious", "untouched")
 	all := attacks(l.Addr().(*net.TCPAddr).Port)
 	maps.Copy(all, builtinAttacks())
+	if os.Getenv("STINT_REQUIRE") == "" { // all of them take a minute and a half: .ci/run plays them
+		maps.DeleteFunc(all, func(name string, _ attack) bool { return !slices.Contains(quickAttacks(), name) })
+	}
 	for name, a := range all {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
