@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -257,11 +258,11 @@ func TestModelSimStreams(t *testing.T) {
 		{Calls: []SimCall{{ID: "a", Name: "bash", Arguments: `{"command":"ls ä"}`}, {Name: "bash", Arguments: `{"comm`}}},
 		{}, SimError(429, "rate_limit", "slow"), {Content: strings.Repeat("long ", 100), CutAt: 500}, {HangUp: true}, {Body: " "},
 	}
-	var at int
-	srv := httptest.NewServer(&ModelSim{Answer: func(SimRequest) SimAnswer { return answers[at] }})
+	var at atomic.Int64
+	srv := httptest.NewServer(&ModelSim{Answer: func(SimRequest) SimAnswer { return answers[at.Load()] }})
 	defer srv.Close()
 	for i, a := range answers {
-		at = i
+		at.Store(int64(i))
 		body := `{"model":"m","stream":true,"stream_options":{"include_usage":true},"messages":[{"role":"user","content":[{"type":"text","text":"hi"}]}]}`
 		resp, err := http.Post(srv.URL+"/v1/chat/completions", "application/json", strings.NewReader(body))
 		if a.HangUp {
