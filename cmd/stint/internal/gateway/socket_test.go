@@ -13,10 +13,12 @@ import (
 )
 
 func TestProxySocket(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "gw")
-	if len(dir) > maxSockPath-10 {
-		t.Skip("the temporary folder's path is too long for this test")
+	short, err := os.MkdirTemp("/tmp", "gw") // the name of a test's own folder may be too long for a socket
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Cleanup(func() { os.RemoveAll(short) })
+	dir := filepath.Join(short, "gw")
 	p, err := NewProxy(ProxyOptions{Dir: dir})
 	if err != nil {
 		t.Fatal(err)

@@ -8,7 +8,7 @@ import (
 
 // ChooserTask is what a choosing model is told first.
 const ChooserTask = "You plan how a small web service changes over time, as its owners would. You are shown the service and a numbered list of " +
-	"changes that are possible next. Choose the one that a real team would most plausibly ask for now, given what came before; over many turns, prefer " +
+	"changes that are possible next. Choose the one that a real team would most plausibly ask for next, given what came before; over many turns, prefer " +
 	"variety and changes that build on earlier ones. You can only choose from the list. Where an entry says that a name may be chosen, you may give another " +
 	"name for what it adds or renames: lower-case English words joined by underscores, singular, not in use. Answer with one JSON object and nothing else: " +
 	`{"choice": "o3", "rename": null or {"name": "parcel"}, "title": "what changes, in at most 80 characters", "reason": "one or two sentences"}.`
