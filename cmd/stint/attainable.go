@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"math"
 	"slices"
@@ -59,9 +58,7 @@ func (f *powerFlags) attainable(e *env) error {
 		list = append(list, r)
 	}
 	if f.json {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(struct {
+		return e.printJSON(struct {
 			Schema    string       `json:"schema"`
 			Scenarios int          `json:"scenarios"`
 			Pairs     int          `json:"pairs"`

@@ -117,9 +117,7 @@ func auditEval(ctx context.Context, e *env, dir string, asJSON bool) error {
 		return err
 	}
 	if asJSON {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(ev)
+		return e.printJSON(ev)
 	}
 	return ev.print(e.Stdout)
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -72,9 +71,7 @@ func classifyRun(ctx context.Context, e *env, dir string, asJSON bool) error {
 	}
 	c := countVerdicts(t, r)
 	if asJSON {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(c)
+		return e.printJSON(c)
 	}
 	if err := c.print(e.Stdout); err != nil {
 		return err

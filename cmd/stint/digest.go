@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -33,9 +32,7 @@ replicated a simulated study.`,
 			}
 			sums := logs.Digest(t)
 			if asJSON {
-				enc := json.NewEncoder(e.Stdout)
-				enc.SetIndent("", "  ")
-				return enc.Encode(sums)
+				return e.printJSON(sums)
 			}
 			for _, name := range slices.Sorted(maps.Keys(sums)) {
 				fmt.Fprintf(e.Stdout, "%s  %s\n", sums[name], name)

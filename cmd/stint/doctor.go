@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
@@ -55,9 +54,7 @@ func doctor(ctx context.Context, e *env, asJSON bool) error {
 	}
 	list = append(list, examineReference(ctx, e))
 	if asJSON {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(list); err != nil {
+		if err := e.printJSON(list); err != nil {
 			return err
 		}
 	} else {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -52,9 +51,7 @@ func (f *powerFlags) scenariosFor(ctx context.Context, e *env, bases []baseline)
 		}
 	}
 	if f.json {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(struct {
+		return e.printJSON(struct {
 			Schema string    `json:"schema"`
 			Power  float64   `json:"power"`
 			Alpha  float64   `json:"alpha"`

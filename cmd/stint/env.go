@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -70,6 +71,13 @@ func (e *env) width() int {
 		}
 	}
 	return 100
+}
+
+// printJSON writes a result as indented JSON.
+func (e *env) printJSON(v any) error {
+	enc := json.NewEncoder(e.Stdout)
+	enc.SetIndent("", "  ")
+	return enc.Encode(v)
 }
 
 // exitError carries the exit code of an ending that is no failure of stint.

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -54,9 +53,7 @@ func explainAll(ctx context.Context, e *env, d *logs.RunDir, asJSON bool) error 
 		return err
 	}
 	if asJSON {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(r.Verdicts)
+		return e.printJSON(r.Verdicts)
 	}
 	names := map[string]string{}
 	for i := range t.Episodes {
@@ -103,9 +100,7 @@ func explain(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool
 		}
 	}
 	if asJSON {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(map[string]any{"schema": "stint.explain/1", "id": x.id, "episode": x.name, "decision": dec, "failing_checks": dec.Checks, "annotators": x.others})
+		return e.printJSON(map[string]any{"schema": "stint.explain/1", "id": x.id, "episode": x.name, "decision": dec, "failing_checks": dec.Checks, "annotators": x.others})
 	}
 	x.print(e.Stdout)
 	e.next("reproduce %s %s", shellQuote(d.Root), x.id)

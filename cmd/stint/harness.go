@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 
@@ -66,9 +65,7 @@ func newHarnessListCmd(e *env) *cobra.Command {
 				list = append(list, l)
 			}
 			if asJSON {
-				enc := json.NewEncoder(e.Stdout)
-				enc.SetIndent("", "  ")
-				return enc.Encode(list)
+				return e.printJSON(list)
 			}
 			for _, l := range list {
 				state := "installed"

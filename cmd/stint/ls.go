@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -77,9 +76,7 @@ func lsEpisodes(e *env, dir, filter string, asJSON bool) error {
 	}
 	slices.SortStableFunc(list, func(a, b listed) int { return cmp.Compare(a.Name, b.Name) })
 	if asJSON {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(list)
+		return e.printJSON(list)
 	}
 	return printListed(e.Stdout, list)
 }
@@ -136,9 +133,7 @@ func lsRuns(e *env, asJSON bool) error {
 		runs = append(runs, listedRun{dir, len(ids)})
 	}
 	if asJSON {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(runs)
+		return e.printJSON(runs)
 	}
 	if len(runs) == 0 {
 		e.say("no run directory below ./runs")

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"math"
@@ -147,9 +146,7 @@ func power(ctx context.Context, e *env, f powerFlags) error {
 		return inputErrorf(e.Self+" power -h lists the flags", "%w", err)
 	}
 	if f.json {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(struct {
+		return e.printJSON(struct {
 			Schema string     `json:"schema"`
 			Power  float64    `json:"power"`
 			Alpha  float64    `json:"alpha"`

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -38,9 +37,7 @@ func showContents(ctx context.Context, e *env, dirs []string, asJSON bool) error
 		shown.Sets = append(shown.Sets, countSet{dir, c})
 	}
 	if asJSON {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(shown)
+		return e.printJSON(shown)
 	}
 	return printContents(e.Stdout, shown.Sets)
 }

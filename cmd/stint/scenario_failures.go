@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
 	"io"
 	"maps"
@@ -51,9 +50,7 @@ func showFailures(e *env, dir string, asJSON bool) error {
 		return inputErrorf("run the study first", "%s: no turn has ended yet, so nothing can be counted", clean(dir))
 	}
 	if asJSON {
-		enc := json.NewEncoder(e.Stdout)
-		enc.SetIndent("", "  ")
-		return enc.Encode(shown)
+		return e.printJSON(shown)
 	}
 	return printFailures(e.Stdout, shown)
 }
