@@ -68,14 +68,14 @@ func (s *comparedSource) causesAt() causeAt {
 		causes = append(causes, t.Causes())
 		for i := range t.Episodes {
 			e := &t.Episodes[i]
-			episodes[runKey{e.Config, e.ScenarioSHA + "\x00" + e.Scenario, e.Repeat}] = episode{e.Episode, len(causes) - 1}
+			episodes[keyOfRun(e.Config, e.ScenarioSHA, e.Scenario, e.Repeat)] = episode{e.Episode, len(causes) - 1}
 		}
 	}
 	if len(causes) == 0 {
 		return nil
 	}
 	return func(row *logs.Outcome, turn, attempt int) (l1, leaf string, ok bool) {
-		e, ok := episodes[runKey{row.Config, row.ScenarioSHA + "\x00" + row.Scenario, row.Repeat}]
+		e, ok := episodes[keyOfRun(row.Config, row.ScenarioSHA, row.Scenario, row.Repeat)]
 		if !ok {
 			return "", "", false
 		}
@@ -141,8 +141,11 @@ func (s *comparedSource) rename(names map[string]string, departure string) {
 // with a larger budget, so their difference has no null distribution.
 func checkNested(set *logs.OutcomeSet) error {
 	for _, name := range set.Configs {
-		stem, _, derived := cutLast(name, "@")
-		if derived && slices.Contains(set.Configs, stem) {
+		at := strings.LastIndex(name, "@")
+		if at < 0 {
+			continue
+		}
+		if stem := name[:at]; slices.Contains(set.Configs, stem) {
 			nested := stats.CheckNested(clean(name)+" and "+clean(stem), []string{stem}, []string{stem})
 			var err *stats.NestedError
 			if errors.As(nested, &err) {
@@ -151,12 +154,4 @@ func checkNested(set *logs.OutcomeSet) error {
 		}
 	}
 	return nil
-}
-
-func cutLast(s, sep string) (before, after string, found bool) {
-	i := strings.LastIndex(s, sep)
-	if i < 0 {
-		return s, "", false
-	}
-	return s[:i], s[i+len(sep):], true
 }

@@ -100,11 +100,7 @@ type miss struct {
 }
 
 func auditEval(ctx context.Context, e *env, dir string, asJSON bool) error {
-	d, err := logs.OpenRunDir(dir)
-	if err != nil {
-		return err
-	}
-	t, _, err := readRun(e, d)
+	d, t, err := openRun(e, dir)
 	if err != nil {
 		return err
 	}

@@ -52,11 +52,7 @@ passed.`,
 
 // classifyRun classifies a run, writes its verdicts and prints what came out.
 func classifyRun(ctx context.Context, e *env, dir string, asJSON bool) error {
-	d, err := logs.OpenRunDir(dir)
-	if err != nil {
-		return err
-	}
-	t, _, err := readRun(e, d)
+	d, t, err := openRun(e, dir)
 	if err != nil {
 		return err
 	}

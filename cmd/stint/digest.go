@@ -22,11 +22,7 @@ replicated a simulated study.`,
 		Example: "  " + e.Self + " digest runs/demo",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := logs.OpenRunDir(args[0])
-			if err != nil {
-				return err
-			}
-			t, _, err := readRun(e, d)
+			_, t, err := openRun(e, args[0])
 			if err != nil {
 				return err
 			}

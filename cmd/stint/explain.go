@@ -44,7 +44,7 @@ lists the failed attempts.`,
 
 // explainAll lists every failed attempt with its verdict.
 func explainAll(ctx context.Context, e *env, d *logs.RunDir, asJSON bool) error {
-	t, _, err := readRun(e, d)
+	t, err := readRun(e, d)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func explain(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool
 	if !a.failed() {
 		return inputErrorf(a.otherAttempts(), "%s has no verdict: it %s", a.id(), a.outcome())
 	}
-	t, _, err := readRun(e, d)
+	t, err := readRun(e, d)
 	if err != nil {
 		return err
 	}

@@ -57,13 +57,23 @@ func ingest(e *env, dir, out string, strict bool) error {
 }
 
 // readRun reads all journals of a run, with progress on a terminal, and names every record that could not be read.
-func readRun(e *env, d *logs.RunDir) (*logs.Tables, []logs.Problem, error) {
+func readRun(e *env, d *logs.RunDir) (*logs.Tables, error) {
 	t, problems, err := logs.ReadRun(d, readProgress(e))
+	if err != nil {
+		return nil, err
+	}
+	sayProblems(e, problems)
+	return t, nil
+}
+
+// openRun opens a run directory and reads its journals as readRun does.
+func openRun(e *env, dir string) (*logs.RunDir, *logs.Tables, error) {
+	d, err := logs.OpenRunDir(dir)
 	if err != nil {
 		return nil, nil, err
 	}
-	sayProblems(e, problems)
-	return t, problems, nil
+	t, err := readRun(e, d)
+	return d, t, err
 }
 
 // readProgress counts journals on a terminal; elsewhere it is nil.

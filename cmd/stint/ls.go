@@ -55,11 +55,7 @@ func lsEpisodes(e *env, dir, filter string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	d, err := logs.OpenRunDir(dir)
-	if err != nil {
-		return err
-	}
-	t, _, err := readRun(e, d)
+	_, t, err := openRun(e, dir)
 	if err != nil {
 		return err
 	}

@@ -34,11 +34,7 @@ type failureCount struct {
 
 // showFailures counts which operations failed in a run.
 func showFailures(e *env, dir string, asJSON bool) error {
-	d, err := logs.OpenRunDir(dir)
-	if err != nil {
-		return err
-	}
-	t, _, err := readRun(e, d)
+	_, t, err := openRun(e, dir)
 	if err != nil {
 		return err
 	}

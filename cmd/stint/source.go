@@ -72,6 +72,9 @@ func readSources(ctx context.Context, e *env, sources []string, f compareFlags) 
 		if err := out.join(part, name, seen, len(sources) > 1); err != nil {
 			return nil, err
 		}
+		if part.tables != nil {
+			out.all = append(out.all, part.tables)
+		}
 	}
 	if len(out.set.Rows) == 0 {
 		hint := "the source holds no run yet"
@@ -89,13 +92,13 @@ type runKey struct {
 	repeat           int
 }
 
+// keyOfRun tells scenarios of one name apart by what they hold.
+func keyOfRun(config, scenarioSHA, scenario string, repeat int) runKey {
+	return runKey{config, scenarioSHA + "\x00" + scenario, repeat}
+}
+
 // join adds the rows of one source.
 func (s *comparedSource) join(part *comparedSource, name string, seen map[runKey]string, many bool) error {
-	all := s.all
-	if part.tables != nil {
-		all = append(all, part.tables)
-	}
-	defer func() { s.all = all }()
 	if s.set == nil {
 		options := s.options
 		*s = *part
@@ -128,7 +131,7 @@ func (s *comparedSource) join(part *comparedSource, name string, seen map[runKey
 	}
 	for i := range part.set.Rows {
 		row := &part.set.Rows[i]
-		k := runKey{row.Config, row.ScenarioSHA + "\x00" + row.Scenario, row.Repeat}
+		k := keyOfRun(row.Config, row.ScenarioSHA, row.Scenario, row.Repeat)
 		if before, dup := seen[k]; dup && before != name {
 			return inputErrorf("leave one of the sources out, or use --filter", "%s/%s#%d is in %s and in %s", clean(row.Config), clean(row.Scenario), row.Repeat, clean(before), clean(name))
 		}
