@@ -106,6 +106,9 @@ func power(ctx context.Context, e *env, f powerFlags) error {
 	if len(f.reported) > 0 {
 		return f.attainable(e)
 	}
+	if f.plan.Scenarios < 1 || f.plan.Repeats < 1 {
+		return inputErrorf("--scenarios 20 --repeats 1", "%d scenarios × %d runs are no study", f.plan.Scenarios, f.plan.Repeats)
+	}
 	bases, err := f.baselines(ctx, e)
 	if err != nil {
 		return err
