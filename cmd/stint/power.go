@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 	"golang.org/x/sync/errgroup"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/stats"
 )
@@ -76,9 +77,6 @@ type powerFlags struct {
 	json                  bool
 	set                   func(string) bool
 }
-
-// presetSuccess is the chance of a turn to pass without retries, as the presets of the simulated agent state it.
-var presetSuccess = map[string]float64{"weak": 1 - 0.26, "medium": 1 - 0.139, "strong": 1 - 0.06}
 
 // baseline is a configuration that a better one is to be told from.
 type baseline struct {
@@ -187,10 +185,11 @@ func (f *powerFlags) baselines(ctx context.Context, e *env) ([]baseline, error) 
 	case len(f.from) > 0:
 		return f.pilot(ctx, e)
 	case f.preset != "":
-		p, ok := presetSuccess[f.preset]
+		fails, ok := harness.PresetFails(f.preset)
 		if !ok {
 			return nil, inputErrorf("the presets are weak, medium and strong", "--preset %q is unknown", f.preset)
 		}
+		p := 1 - fails
 		return []baseline{{Name: f.preset, Mean: stats.MeanTurnsOf(p, f.sd, f.cap), Success: p, SD: f.sd}}, nil
 	case f.set("mean"):
 		p, err := stats.SuccessForMean(f.mean, f.sd, f.cap)

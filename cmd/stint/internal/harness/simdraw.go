@@ -20,9 +20,21 @@ var presets = map[string]preset{"weak": {0.26}, "medium": {0.139}, "strong": {0.
 // repairs is the probability that a retry repairs everything that is wrong, by feedback level.
 var repairs = map[string]float64{"minimal": 0.2, "moderate": 0.45, "detailed": 0.7}
 
-// The rates of what does not depend on the model.
+// PresetFails is the share of turns that a simulated model fails without help, infrastructure included; ok is false
+// for a name that is no preset.
+func PresetFails(name string) (share float64, ok bool) {
+	p, ok := presets[name]
+	return p.unassisted, ok
+}
+
+// RetryRepairs is the chance that one retry of a simulated model repairs everything, by feedback level.
+func RetryRepairs(feedback string) float64 { return repairs[feedback] }
+
+// LostTurn is the share of a simulated model's turns in which infrastructure ends every attempt.
+const LostTurn = 0.003
+
+// The other rates of what does not depend on the model.
 const (
-	lostTurn      = 0.003 // of turns: infrastructure ends every attempt
 	badEnd        = 0.006 // of attempts: the program ends badly once; a process retry works again
 	providerFault = 0.004 // of attempts: one or two void tries, then all is well
 
@@ -93,7 +105,7 @@ func (p preset) draw(sc *scenario.Scenario, in drawInput, before serverState) dr
 		return d
 	}
 	d.void = ""
-	if r := in.turnStream("lost"); r.Float64() < lostTurn {
+	if r := in.turnStream("lost"); r.Float64() < LostTurn {
 		d.lost, d.end = true, pickEnd(r)
 		d.halfDone(sc, before, r.Float64() < 0.5)
 		return d
@@ -163,7 +175,7 @@ func (p preset) hazard(sc *scenario.Scenario, step *scenario.Step) float64 {
 	if e, ok := labelEffects[step.Operation.Label]; ok && step.Turn > 0 {
 		effect = e
 	}
-	return min(0.95, (p.unassisted-lostTurn)/(1-lostTurn)*effect*frailty(sc))
+	return min(0.95, (p.unassisted-LostTurn)/(1-LostTurn)*effect*frailty(sc))
 }
 
 // frailty makes a scenario harder or easier for every agent; its mean over scenarios is 1.

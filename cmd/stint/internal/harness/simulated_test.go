@@ -119,7 +119,7 @@ func TestPresetsHold(t *testing.T) {
 		{"medium", "none", 0, 0.139},
 		{"strong", "none", 0, 0.06},
 		{"medium", "minimal", 2, 0.09},
-		{"medium", "moderate", 2, 0.136*0.55*0.55 + lostTurn},
+		{"medium", "moderate", 2, 0.136*0.55*0.55 + LostTurn},
 		{"medium", "detailed", 2, 0.015},
 		{"medium", "detailed", 10, 0.003},
 	} {

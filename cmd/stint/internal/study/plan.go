@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/episode"
+	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/stats"
 )
@@ -199,15 +200,6 @@ func (s *Study) priceOf(m *Model, tokens float64) *float64 {
 	return &total
 }
 
-// The presets of the simulated agent, as planning figures: the share of turns that fail without help, the
-// share in which infrastructure ends every attempt, and the chance that one retry repairs a fault.
-var (
-	presetHazard   = map[string]float64{"weak": 0.26, "medium": 0.139, "strong": 0.06}
-	feedbackRepair = map[string]float64{"minimal": 0.2, "moderate": 0.45, "detailed": 0.7}
-)
-
-const presetInfra = 0.003
-
 // expectedAttempts is the mean number of attempts of one episode of a simulated or the reference agent,
 // without the spread between scenarios; ok is false for real models.
 func (s *Study) expectedAttempts(c Config) (attempts float64, ok bool) {
@@ -218,13 +210,14 @@ func (s *Study) expectedAttempts(c Config) (attempts float64, ok bool) {
 	if m == nil || m.Simulate == "" {
 		return 0, false
 	}
-	failing, repair := presetHazard[m.Simulate]-presetInfra, feedbackRepair[c.Feedback]
+	unassisted, _ := harness.PresetFails(m.Simulate)
+	failing, repair := unassisted-harness.LostTurn, harness.RetryRepairs(c.Feedback)
 	perTurn := 1.0
 	for range c.Retries {
-		perTurn += failing + presetInfra
+		perTurn += failing + harness.LostTurn
 		failing *= 1 - repair
 	}
-	fail := failing + presetInfra
+	fail := failing + harness.LostTurn
 	if s.Mode != episode.ModeFailStop {
 		return perTurn * float64(s.TurnsMax()), true
 	}
