@@ -72,6 +72,3 @@ func unbundle(content []byte) ([]placedFile, error) {
 	}
 	return files, nil
 }
-
-// TextReader is the reader of a program whose log has no reader of its own: its last lines are kept as notices.
-const TextReader = "text"

@@ -82,20 +82,18 @@ func (b *eventBuilder) blobFile(sha string) string {
 
 // log reads the raw log of the agent.
 func (b *eventBuilder) log(ref LogRef) {
-	var lineEvents func([]byte) error
-	read := programReaderOf(ref.Reader)
-	switch ref.Reader {
-	case gatewayReader:
-		b.via, lineEvents = ViaGateway, b.gatewayEvents
-	case simulatedReader:
-		b.via, lineEvents = ViaReader, b.trajectoryEvents
-	case "":
+	if ref.Reader == "" {
 		return
-	default:
-		b.via = ViaReader
-		if read != nil {
-			break
-		}
+	}
+	var lineEvents func([]byte) error
+	b.via = ViaReader
+	read := programReaderOf(ref.Reader)
+	switch {
+	case ref.Reader == gatewayReader:
+		b.via, lineEvents = ViaGateway, b.gatewayEvents
+	case ref.Reader == simulatedReader:
+		lineEvents = b.trajectoryEvents
+	case read == nil:
 		b.unreadable(0, "the agent's log needs the reader %q, which this stint does not have", clip(ref.Reader, 40))
 		return
 	}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"slices"
 	"strings"
 	"time"
@@ -57,6 +58,21 @@ func (p programFiles) get(name string) placedFile {
 	return placedFile{}
 }
 
+// has says whether a file is there and not empty.
+func (p programFiles) has(name string) bool { return len(bytes.TrimSpace(p.get(name).Data)) > 0 }
+
+// named are the names of files that are wanted by their whole name or the last part of it, sorted and each once.
+func (p programFiles) named(want func(name, base string) bool) []string {
+	var names []string
+	for _, f := range p.files {
+		if want(f.Name, f.Name[strings.LastIndexByte(f.Name, '/')+1:]) {
+			names = append(names, f.Name)
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
+}
+
 // program reads a bundle.
 func (b *eventBuilder) program(read programReader, file string, content []byte) {
 	files, err := unbundle(content)
@@ -96,6 +112,9 @@ func (b *eventBuilder) tail(p programFiles, name string) {
 	b.add(EventRow{Actor: "agent", Channel: ChannelOther, Kind: EventNotice, Text: name + ": " + strings.ToValidUTF8(string(text[max(0, len(text)-tailBytes):]), "\uFFFD")})
 }
 
+// TextReader is the reader of a program whose log has no reader of its own: its last lines are kept as notices.
+const TextReader = "text"
+
 // readText knows nothing of the program: the end of its output is all there is.
 func readText(b *eventBuilder, p programFiles) {
 	for _, f := range p.files {
@@ -105,20 +124,26 @@ func readText(b *eventBuilder, p programFiles) {
 	}
 }
 
+// lines are the lines of a file with their numbers from 1, the place set to each.
+func (b *eventBuilder) lines(p programFiles, name string) iter.Seq2[int, []byte] {
+	return func(yield func(int, []byte) bool) {
+		file := p.get(name)
+		offset, line := file.offset, 0
+		for raw := range bytes.Lines(file.Data) {
+			b.place(p.blob, offset, raw)
+			offset += int64(len(raw))
+			if line++; !yield(line, raw) {
+				return
+			}
+		}
+	}
+}
+
 // jsonLines calls f for every line of a file that is a JSON object, with the place set. A line that is none is an
 // event, but what a program prints before its first object is not: many greet.
 func (b *eventBuilder) jsonLines(p programFiles, name string, f func(raw []byte) error) {
-	file := p.get(name)
-	offset, seen := file.offset, 0
-	rest := file.Data
-	for line := 1; len(rest) > 0; line++ {
-		raw := rest
-		if end := bytes.IndexByte(rest, '\n'); end >= 0 {
-			raw = rest[:end+1]
-		}
-		rest = rest[len(raw):]
-		b.place(p.blob, offset, raw)
-		offset += int64(len(raw))
+	seen := 0
+	for line, raw := range b.lines(p, name) {
 		object := bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
 		switch {
 		case len(bytes.TrimSpace(raw)) == 0, !object && seen == 0:
@@ -135,6 +160,19 @@ func (b *eventBuilder) jsonLines(p programFiles, name string, f func(raw []byte)
 				b.unreadable(line, "the line of %s is no event: %s", name, clip(err.Error(), 200))
 			}
 		}
+	}
+}
+
+// document calls f for a file that is one JSON document, with the place set.
+func (b *eventBuilder) document(p programFiles, name string, f func(raw []byte) error) {
+	file := p.get(name)
+	b.place(p.blob, file.offset, file.Data)
+	if len(file.Data) > maxLogLine {
+		b.unreadable(0, "%s is longer than %d bytes", name, maxLogLine)
+		return
+	}
+	if err := f(file.Data); err != nil {
+		b.unreadable(0, "%s: %s", name, clip(err.Error(), 200))
 	}
 }
 

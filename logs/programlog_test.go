@@ -63,6 +63,20 @@ func sample(t *testing.T, name string) []byte {
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
+// checkGolden holds events against a golden file, or rewrites it.
+func checkGolden(t *testing.T, name, got string) {
+	t.Helper()
+	golden := filepath.Join("testdata", "program", name)
+	if *update {
+		if err := os.WriteFile(golden, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(string(sample(t, name)), got); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
 // The golden file was read through line by line against the samples.
 func TestProgramReaders(t *testing.T) {
 	t.Parallel()
@@ -113,19 +127,7 @@ func TestProgramReaders(t *testing.T) {
 		}
 		fmt.Fprintf(&all, "== %s\n%s\n", c.from, strings.Join(got, "\n"))
 	}
-	golden := filepath.Join("testdata", "program", "events.golden")
-	if *update {
-		if err := os.WriteFile(golden, []byte(all.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), all.String()); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	checkGolden(t, "events.golden", all.String())
 }
 
 func TestReportedUsage(t *testing.T) {

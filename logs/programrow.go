@@ -3,6 +3,8 @@ package logs
 import (
 	"bytes"
 	"encoding/json"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -45,6 +47,11 @@ func (b *eventBuilder) harnessSaid(kind, words string) {
 	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: kind, Text: words})
 }
 
+// retried is a request that failed and is made again.
+func (b *eventBuilder) retried(words string, status *int) {
+	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventRetry, Text: words, HTTPStatus: status})
+}
+
 // failed is an error that ended the work or a request; one with a status came from the provider.
 func (b *eventBuilder) failed(words string, status *int, ofProvider bool) {
 	row := EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventError, Text: words, HTTPStatus: status}
@@ -60,21 +67,20 @@ func (b *eventBuilder) answered(t Tokens, words string) int {
 	return len(b.events) - 1
 }
 
+// summed are the tokens of all answers, of a program that does not say them for each.
+func (b *eventBuilder) summed(t Tokens) {
+	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventUsage, Tokens: t})
+}
+
 // unknownRecord keeps that there was a record of a kind that the reader does not know.
 func (b *eventBuilder) unknownRecord(kind string) {
 	b.add(EventRow{Actor: "agent", Channel: ChannelOther, Kind: EventNotice, Text: clip(kind, 100)})
 }
 
-// has says whether a file is there and not empty.
-func (p programFiles) has(name string) bool { return len(bytes.TrimSpace(p.get(name).Data)) > 0 }
-
 // plainLines calls f for every line of a file that is no JSON object, with the place set.
 func (b *eventBuilder) plainLines(p programFiles, name string, f func(line string)) {
-	file := p.get(name)
-	offset, n := file.offset, 0
-	for line := range bytes.Lines(file.Data) {
-		b.place(p.blob, offset, line)
-		offset += int64(len(line))
+	n := 0
+	for _, line := range b.lines(p, name) {
 		if t := bytes.TrimSpace(line); len(t) == 0 || t[0] == '{' || len(line) > maxLogLine {
 			continue
 		}
@@ -100,6 +106,28 @@ func unixTime(s float64) *time.Time {
 		return nil
 	}
 	return millis(int64(s * 1000))
+}
+
+// numberIn is the number that the first group of a pattern finds in a text, nil if there is none.
+func numberIn(pattern *regexp.Regexp, text string) *int {
+	m := pattern.FindStringSubmatch(text)
+	if m == nil {
+		return nil
+	}
+	n, err := strconv.Atoi(m[1])
+	if err != nil {
+		return nil
+	}
+	return &n
+}
+
+// chatCall is a call of a tool in a message of the chat protocol.
+type chatCall struct {
+	ID       string `json:"id"`
+	Function struct {
+		Name      string `json:"name"`
+		Arguments string `json:"arguments"`
+	} `json:"function"`
 }
 
 // number is a count that may be missing, 0 for that.

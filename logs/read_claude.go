@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -216,10 +215,8 @@ func (r *claudeReader) toolResult(p *claudePart) {
 		}
 	}
 	var exit *int
-	if m := claudeExit.FindStringSubmatch(said[:min(len(said), 100)]); p.IsError && m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			exit = &n
-		}
+	if p.IsError {
+		exit = numberIn(claudeExit, said[:min(len(said), 100)])
 	}
 	r.toolGave(tool, p.ToolUseID, said, exit, nil)
 	switch {
@@ -265,7 +262,7 @@ func (r *claudeReader) retry(l *claudeLine) {
 		status, said = e.Status, cmp.Or(e.Said, e.Message)
 	}
 	words := pairs("try", fmt.Sprint(cmp.Or(l.RetryAttempt, l.Attempt)), "wait_s", fmt.Sprint(cmp.Or(l.RetryMS, l.DelayMS)/1000))
-	r.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventRetry, Text: strings.Join(nonEmpty(words, said), ": "), HTTPStatus: status})
+	r.retried(strings.Join(nonEmpty(words, said), ": "), status)
 }
 
 // result is the end of the stream. Its subtype is "success" for errors of the provider too.

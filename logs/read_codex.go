@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -218,10 +217,8 @@ func (r *codexReader) output(p *codexPayload) {
 	if strings.HasPrefix(said, "{") && json.Unmarshal([]byte(said), &old) == nil && old.Output != nil && old.Metadata.ExitCode != nil {
 		said, c = *old.Output, codexCommand{old.Metadata.ExitCode, old.Metadata.Duration}
 	}
-	if m := codexExit.FindStringSubmatch(said[:min(len(said), 1000)]); c.exit == nil && m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			c.exit = &n
-		}
+	if c.exit == nil {
+		c.exit = numberIn(codexExit, said[:min(len(said), 1000)])
 	}
 	r.toolGave(tool, p.CallID, said, c.exit, c.took)
 }

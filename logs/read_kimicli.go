@@ -157,8 +157,7 @@ func (r *kimiReader) cliLine(raw []byte) error {
 	case "StatusUpdate":
 		r.cliStatus(&p)
 	case "StepRetry":
-		r.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventRetry, HTTPStatus: p.Status,
-			Text: pairs("try", fmt.Sprint(p.Next-1), "wait_s", fmt.Sprintf("%.3g", p.WaitS), "error", clip(p.Error, 60))})
+		r.retried(pairs("try", fmt.Sprint(p.Next-1), "wait_s", fmt.Sprintf("%.3g", p.WaitS), "error", clip(p.Error, 60)), p.Status)
 	case "CompactionEnd":
 		r.harnessSaid(EventCompaction, pairs("ok", "true"))
 	case "StepInterrupted":
@@ -197,13 +196,7 @@ func (r *kimiReader) cliComplaint(said string) {
 	if said == "" {
 		return
 	}
-	var status *int
-	if m := kimiErrorCode.FindStringSubmatch(said); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil {
-			status = &n
-		}
-	}
-	r.failed(said, status, strings.HasPrefix(said, "Connection error") || strings.HasPrefix(said, "The API returned an empty response"))
+	r.failed(said, numberIn(kimiErrorCode, said), strings.HasPrefix(said, "Connection error") || strings.HasPrefix(said, "The API returned an empty response"))
 }
 
 // chatLine is a message on the output of either program.
@@ -213,13 +206,7 @@ func (r *kimiReader) chatLine(raw []byte) error {
 		Type      string          `json:"type"`
 		Content   json.RawMessage `json:"content"`
 		CallID    string          `json:"tool_call_id"`
-		ToolCalls []struct {
-			ID       string `json:"id"`
-			Function struct {
-				Name      string `json:"name"`
-				Arguments string `json:"arguments"`
-			} `json:"function"`
-		} `json:"tool_calls"`
+		ToolCalls []chatCall      `json:"tool_calls"`
 		kimiRetry
 	}
 	if err := json.Unmarshal(raw, &m); err != nil {

@@ -1,10 +1,10 @@
 package logs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"strconv"
 	"strings"
 )
 
@@ -234,27 +234,21 @@ func (r *kimiReader) breaker(said string) {
 }
 
 func (r *kimiReader) retrying(e *kimiRetry) {
-	row := EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventRetry, HTTPStatus: e.Status}
 	name, message := e.Name, e.Message
-	if row.HTTPStatus == nil {
-		row.HTTPStatus = e.Status2
-	}
 	if name == "" {
 		name, message = e.Name2, e.Message2
 	}
-	row.Text = strings.Join(nonEmpty(pairs("try", fmt.Sprint(max(e.Attempt, e.Attempt2)), "wait_s", fmt.Sprint(max(e.DelayMS, e.DelayMS2)/1000), "error", clip(name, 60)), message), ": ")
-	r.add(row)
+	words := pairs("try", fmt.Sprint(max(e.Attempt, e.Attempt2)), "wait_s", fmt.Sprint(max(e.DelayMS, e.DelayMS2)/1000), "error", clip(name, 60))
+	r.retried(strings.Join(nonEmpty(words, message), ": "), cmp.Or(e.Status, e.Status2))
 }
 
 var kimiStatus = regexp.MustCompile(`^(?:[A-Za-z0-9_.]+: ){0,2}(\d{3}) `)
 
 // codeError ends the turn. Its message begins with the provider's status where there is one.
 func (r *kimiReader) codeError(code, message string) {
-	var status *int
-	if m := kimiStatus.FindStringSubmatch(message); m != nil {
-		if n, err := strconv.Atoi(m[1]); err == nil && n >= 400 && n < 600 {
-			status = &n
-		}
+	status := numberIn(kimiStatus, message)
+	if status != nil && (*status < 400 || *status >= 600) {
+		status = nil
 	}
 	r.lastErr = message
 	r.failed(strings.Join(nonEmpty(code, message), ": "), status, strings.HasPrefix(code, "provider.") || strings.HasPrefix(message, "provider."))

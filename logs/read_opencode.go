@@ -116,7 +116,7 @@ func (b *eventBuilder) openCodeLine(raw []byte) error {
 	case l.Part != nil:
 		b.openCodePart(l.Part, "assistant")
 	default:
-		b.add(EventRow{Actor: "agent", Channel: ChannelOther, Kind: EventNotice, Text: clip(l.Type, 100)})
+		b.unknownRecord(l.Type)
 	}
 	return nil
 }
@@ -124,7 +124,7 @@ func (b *eventBuilder) openCodeLine(raw []byte) error {
 func (b *eventBuilder) openCodeMessage(m *openCodeMessage) {
 	b.time = millis(m.Info.Time.Created)
 	if string(m.Info.Summary) == "true" {
-		b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventCompaction, Text: pairs("ok", fmt.Sprint(m.Info.Error == nil))})
+		b.harnessSaid(EventCompaction, pairs("ok", fmt.Sprint(m.Info.Error == nil)))
 	}
 	for i := range m.Parts {
 		b.openCodePart(&m.Parts[i], m.Info.Role)
@@ -135,11 +135,7 @@ func (b *eventBuilder) openCodeMessage(m *openCodeMessage) {
 }
 
 func (b *eventBuilder) openCodeError(e *openCodeError) {
-	row := EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventError, Text: strings.Join(nonEmpty(e.Name, e.Data.Message), ": "), HTTPStatus: e.Data.StatusCode}
-	if e.Data.StatusCode != nil || e.Name == "ContextOverflowError" {
-		row.Actor, row.Channel = "provider", ChannelProvider
-	}
-	b.add(row)
+	b.failed(strings.Join(nonEmpty(e.Name, e.Data.Message), ": "), e.Data.StatusCode, e.Name == "ContextOverflowError")
 }
 
 func (b *eventBuilder) openCodePart(p *openCodePart, role string) {
@@ -148,30 +144,28 @@ func (b *eventBuilder) openCodePart(p *openCodePart, role string) {
 	}
 	switch p.Type {
 	case "text":
-		row := EventRow{Actor: "model", Channel: ChannelModel, Kind: EventMessage, Text: p.Text}
 		if role == "user" {
-			row.Actor, row.Channel = "harness", ChannelPrompt
-		}
-		if strings.TrimSpace(p.Text) != "" {
-			b.add(row)
+			b.prompted(p.Text)
+		} else {
+			b.modelSaid(p.Text)
 		}
 	case "tool":
 		b.openCodeTool(p)
 	case "step-finish":
-		row := EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventModelAnswer, Text: "finish_reason=" + clip(p.Reason, 40)}
+		var used Tokens
 		if t := p.Tokens; t != nil {
-			row.Tokens = Tokens{Input: t.Input, Cached: t.Cache.Read, CacheWrite: t.Cache.Write, Output: t.Output, Reasoning: t.Reasoning}
+			used = Tokens{Input: t.Input, Cached: t.Cache.Read, CacheWrite: t.Cache.Write, Output: t.Output, Reasoning: t.Reasoning}
 			if t.Output != nil && t.Reasoning != nil {
 				out := *t.Output + *t.Reasoning
-				row.Output = &out
+				used.Output = &out
 			}
 		}
-		b.add(row)
+		b.answered(used, "finish_reason="+clip(p.Reason, 40))
 	case "compaction":
-		b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventNotice, Text: "compaction begins: " + pairs("auto", fmt.Sprint(p.Auto), "overflow", fmt.Sprint(p.Overflow))})
+		b.harnessSaid(EventNotice, "compaction begins: "+pairs("auto", fmt.Sprint(p.Auto), "overflow", fmt.Sprint(p.Overflow)))
 	case "step-start", "patch", "snapshot", "reasoning":
 	default:
-		b.add(EventRow{Actor: "agent", Channel: ChannelOther, Kind: EventNotice, Text: clip(p.Type, 100)})
+		b.unknownRecord(p.Type)
 	}
 }
 
@@ -188,22 +182,23 @@ func (b *eventBuilder) openCodeTool(p *openCodePart) {
 		if strings.HasPrefix(in.Error, "Model tried to call unavailable tool") {
 			why = "unknown_tool"
 		}
-		b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventRejectedCall, Tool: text(in.Tool), CallID: text(p.CallID), Text: why})
+		b.callRejected(in.Tool, p.CallID, why)
 		return
 	}
-	b.add(EventRow{Actor: "model", Channel: ChannelModel, Kind: EventToolCall, Tool: text(p.Tool), CallID: text(p.CallID), Text: string(s.Input)})
+	b.toolCalled(p.Tool, p.CallID, string(s.Input))
 	if s.Status == "running" || s.Status == "pending" {
 		return // nothing came back
 	}
 	if end := millis(s.Time.End); end != nil {
 		b.time = end
 	}
-	b.add(EventRow{Actor: "tool", Channel: ChannelTool, Kind: EventToolResult, Tool: text(p.Tool), CallID: text(p.CallID), Text: cmp.Or(s.Output, s.Error),
-		ExitCode: s.Metadata.Exit, DurationS: seconds(s.Time.Start, s.Time.End)})
+	took := seconds(s.Time.Start, s.Time.End)
+	b.toolGave(p.Tool, p.CallID, cmp.Or(s.Output, s.Error), s.Metadata.Exit, took)
 	switch {
 	case s.Status == "error":
-		b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventNotice, Tool: text(p.Tool), CallID: text(p.CallID), Text: "tool_end: failed=true"})
+		b.toolEnded(p.Tool, p.CallID, "failed=true")
 	case strings.Contains(s.Output, "terminated command after exceeding timeout"):
-		b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventNotice, Tool: text(p.Tool), CallID: text(p.CallID), Text: "tool_end: by=limit limit=time", DurationS: seconds(s.Time.Start, s.Time.End)})
+		b.toolEnded(p.Tool, p.CallID, "by=limit limit=time")
+		b.events[len(b.events)-1].DurationS = took
 	}
 }

@@ -1,9 +1,11 @@
 package logs
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -15,16 +17,11 @@ import (
 // belong to the attempt's events.
 func readOpenHands(b *eventBuilder, p programFiles) {
 	r := openHandsReader{eventBuilder: b, answers: map[string]int{}, tools: map[string]string{}}
-	var names []string
-	for _, f := range p.files {
-		base := f.Name[strings.LastIndexByte(f.Name, '/')+1:]
-		if strings.HasPrefix(base, "event-") && strings.HasSuffix(base, ".json") {
-			names = append(names, f.Name)
-		}
-	}
-	slices.Sort(names)
-	for _, name := range slices.Compact(names) {
-		r.document(p, name, r.event)
+	names := p.named(func(_, base string) bool {
+		return strings.HasPrefix(base, "event-") && strings.HasSuffix(base, ".json")
+	})
+	for _, name := range names {
+		b.document(p, name, r.event)
 	}
 	switch {
 	case len(names) > 0:
@@ -35,7 +32,7 @@ func readOpenHands(b *eventBuilder, p programFiles) {
 	}
 	b.time = nil
 	if p.has("base_state.json") {
-		r.document(p, "base_state.json", r.state)
+		b.document(p, "base_state.json", r.state)
 	}
 }
 
@@ -46,36 +43,18 @@ type openHandsReader struct {
 	tools   map[string]string // by call
 }
 
-// document reads a file that is one JSON object.
-func (r *openHandsReader) document(p programFiles, name string, f func(raw []byte) error) {
-	file := p.get(name)
-	r.place(p.blob, file.offset, file.Data)
-	if len(file.Data) > maxLogLine {
-		r.unreadable(0, "%s is longer than %d bytes", name, maxLogLine)
-		return
-	}
-	if err := f(file.Data); err != nil {
-		r.unreadable(0, "%s: %s", name, clip(err.Error(), 200))
-	}
-}
-
 // output reads the events among the words that the program prints. A tool's output is never printed outside of them.
 func (r *openHandsReader) output(p programFiles) {
-	file := p.get("stdout")
-	offset, n := file.offset, 0
-	for line := range strings.Lines(string(file.Data)) {
-		if n++; n > maxLogLines {
+	for n, line := range r.lines(p, "stdout") {
+		switch {
+		case n > maxLogLines:
 			r.unreadable(n, "stdout has more than %d lines; the rest is not read", maxLogLines)
 			return
-		}
-		r.place(p.blob, offset, []byte(line))
-		offset += int64(len(line))
-		switch {
-		case !strings.HasPrefix(line, "{"):
+		case !bytes.HasPrefix(line, []byte("{")):
 		case len(line) > maxLogLine:
 			r.unreadable(n, "the line of stdout is longer than %d bytes", maxLogLine)
 		default:
-			if err := r.event([]byte(line)); err != nil {
+			if err := r.event(line); err != nil {
 				r.unreadable(n, "the line of stdout is no event: %s", clip(err.Error(), 200))
 			}
 		}
@@ -228,12 +207,7 @@ func (r *openHandsReader) state(raw []byte) error {
 	if err := json.Unmarshal(raw, &s); err != nil {
 		return err
 	}
-	names := make([]string, 0, len(s.Stats.Usage))
-	for name := range s.Stats.Usage {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(s.Stats.Usage)) {
 		ours := false // an answer without an event, an empty one, belongs to the attempt if it came after one of its events
 		for _, u := range s.Stats.Usage[name].Answers {
 			t := Tokens{Input: without(u.Prompt, u.CacheRead, u.CacheWrite), Cached: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Completion, Reasoning: u.Reasoning}

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -75,7 +76,7 @@ func (b *eventBuilder) qwenLine(raw []byte) error {
 	switch l.Type {
 	case "user":
 		for _, p := range l.Message.Parts {
-			b.add(EventRow{Actor: "harness", Channel: ChannelPrompt, Kind: EventMessage, Text: p.Text})
+			b.prompted(p.Text)
 		}
 	case "assistant":
 		b.qwenAnswer(&l)
@@ -84,27 +85,23 @@ func (b *eventBuilder) qwenLine(raw []byte) error {
 	case "system":
 		b.qwenSystem(&l)
 	default:
-		b.add(EventRow{Actor: "agent", Channel: ChannelOther, Kind: EventNotice, Text: clip(l.Type, 100)})
+		b.unknownRecord(l.Type)
 	}
 	return nil
 }
 
 func (b *eventBuilder) qwenAnswer(l *qwenLine) {
-	row := EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventModelAnswer}
+	var t Tokens
 	if u := l.Usage; u != nil {
-		row.Tokens = Tokens{Input: u.Prompt, Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}
-		if u.Prompt != nil && u.Cached != nil {
-			in := max(0, *u.Prompt-*u.Cached)
-			row.Input = &in
-		}
+		t = Tokens{Input: without(u.Prompt, u.Cached), Cached: u.Cached, Output: u.Output, Reasoning: u.Reasoning}
 	}
-	b.add(row)
+	b.answered(t, "")
 	for _, p := range l.Message.Parts {
 		switch {
 		case p.Call != nil:
-			b.add(EventRow{Actor: "model", Channel: ChannelModel, Kind: EventToolCall, Tool: text(p.Call.Name), CallID: text(p.Call.ID), Text: string(p.Call.Args)})
-		case !p.Thought && strings.TrimSpace(p.Text) != "":
-			b.add(EventRow{Actor: "model", Channel: ChannelModel, Kind: EventMessage, Text: p.Text})
+			b.toolCalled(p.Call.Name, p.Call.ID, string(p.Call.Args))
+		case !p.Thought:
+			b.modelSaid(p.Text)
 		}
 	}
 }
@@ -116,17 +113,13 @@ func (b *eventBuilder) qwenResult(l *qwenLine) {
 	}
 	_ = json.Unmarshal(l.Result.Display, &shell) // a text for tools other than the shell
 	for _, p := range l.Message.Parts {
-		if p.Response == nil {
+		r := p.Response
+		if r == nil {
 			continue
 		}
-		said := p.Response.Response.Output
-		if said == "" {
-			said = p.Response.Response.Error
-		}
-		row := EventRow{Actor: "tool", Channel: ChannelTool, Kind: EventToolResult, Tool: text(p.Response.Name), CallID: text(p.Response.ID), Text: said, ExitCode: shell.ExitCode}
-		b.add(row)
+		b.toolGave(r.Name, r.ID, cmp.Or(r.Response.Output, r.Response.Error), shell.ExitCode, nil)
 		if l.Result.Status != "success" && shell.ExitCode == nil {
-			b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventNotice, Tool: row.Tool, CallID: row.CallID, Text: "tool_end: failed=true"})
+			b.toolEnded(r.Name, r.ID, "failed=true")
 		}
 	}
 }
@@ -136,9 +129,9 @@ func (b *eventBuilder) qwenSystem(l *qwenLine) {
 	switch {
 	case l.Subtype == "chat_compression":
 		i := &l.Payload.Info
-		b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventCompaction, Text: pairs("ok", fmt.Sprint(i.Status == 1), "tokens_before", fmt.Sprint(i.Before), "tokens_after", fmt.Sprint(i.After))})
+		b.harnessSaid(EventCompaction, pairs("ok", fmt.Sprint(i.Status == 1), "tokens_before", fmt.Sprint(i.Before), "tokens_after", fmt.Sprint(i.After)))
 	case l.Subtype == "ui_telemetry" && strings.HasSuffix(e.Name, ".api_error"):
-		b.add(EventRow{Actor: "provider", Channel: ChannelProvider, Kind: EventError, Text: strings.Join(nonEmpty(e.ErrorType, e.Message), ": "), HTTPStatus: e.StatusCode})
+		b.failed(strings.Join(nonEmpty(e.ErrorType, e.Message), ": "), e.StatusCode, true)
 	case l.Subtype == "ui_telemetry", l.Subtype == "attribution_snapshot":
 		// The same answers and calls once more, and bookkeeping.
 	default:
@@ -167,15 +160,15 @@ func (b *eventBuilder) qwenStream(raw []byte) error {
 	switch {
 	case l.Type == "system" && l.Subtype == "retry":
 		if l.Data.Discarded > 0 {
-			b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventRejectedCall, Text: "bad_call: " + pairs("discarded", fmt.Sprint(l.Data.Discarded))})
+			b.harnessSaid(EventRejectedCall, "bad_call: "+pairs("discarded", fmt.Sprint(l.Data.Discarded)))
 		}
-		b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventRetry, Text: pairs("try", fmt.Sprint(l.Data.Attempt), "wait_s", fmt.Sprint(l.Data.DelayMS/1000))})
+		b.retried(pairs("try", fmt.Sprint(l.Data.Attempt), "wait_s", fmt.Sprint(l.Data.DelayMS/1000)), nil)
 	case l.Type == "result" && strings.HasPrefix(l.Error.Message, "Loop detection halted the run"):
-		b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventLoopGuard, Text: l.Error.Message})
+		b.harnessSaid(EventLoopGuard, l.Error.Message)
 	case l.Type == "result" && l.IsError:
-		b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventError, Text: l.Error.Message})
+		b.harnessSaid(EventError, l.Error.Message)
 	case l.Type == "result":
-		b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventEnd, Text: clip(l.Subtype, 60)})
+		b.harnessSaid(EventEnd, clip(l.Subtype, 60))
 	}
 	return nil
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 )
 
@@ -17,15 +16,10 @@ func readVibe(b *eventBuilder, p programFiles) {
 		r.readVibe2(p)
 		return
 	}
-	var names []string
-	for _, f := range p.files {
-		if base := f.Name[strings.LastIndexByte(f.Name, '/')+1:]; strings.HasPrefix(base, "journal") || strings.Contains(f.Name, "journal/") {
-			names = append(names, f.Name)
-		}
-	}
-	slices.Sort(names)
 	read := false
-	for _, name := range slices.Compact(names) {
+	for _, name := range p.named(func(name, base string) bool {
+		return strings.HasPrefix(base, "journal") || strings.Contains(name, "journal/")
+	}) {
 		read = read || p.has(name)
 		b.jsonLines(p, name, r.record)
 	}
@@ -37,7 +31,7 @@ func readVibe(b *eventBuilder, p programFiles) {
 	b.plainLines(p, "vibe.log", r.logLine)
 	b.time = nil
 	if p.has("export.json") {
-		r.export(p, read)
+		b.document(p, "export.json", func(raw []byte) error { return r.export(raw, read) })
 	}
 }
 
@@ -349,9 +343,7 @@ func (r *vibeReader) logLine(line string) {
 }
 
 // export says how it ended. Its tokens leave out answers that were thrown away, so they count only without a journal.
-func (r *vibeReader) export(p programFiles, journal bool) {
-	f := p.get("export.json")
-	r.place(p.blob, f.offset, f.Data)
+func (r *vibeReader) export(raw []byte, journal bool) error {
 	var v struct {
 		Outcome string `json:"outcome"`
 		Stop    string `json:"stop_reason"`
@@ -362,20 +354,16 @@ func (r *vibeReader) export(p programFiles, journal bool) {
 		Usage *vibeUsage `json:"usage"`
 		Ended string     `json:"ended_at"`
 	}
-	if len(f.Data) > maxLogLine {
-		r.unreadable(0, "export.json is longer than %d bytes", maxLogLine)
-		return
-	}
-	if err := json.Unmarshal(f.Data, &v); err != nil {
-		r.unreadable(0, "export.json: %s", clip(err.Error(), 200))
-		return
+	if err := json.Unmarshal(raw, &v); err != nil {
+		return err
 	}
 	r.time = wallTime(v.Ended)
 	if v.Usage != nil && !journal {
-		r.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventUsage, Tokens: v.Usage.tokens()})
+		r.summed(v.Usage.tokens())
 	}
 	if e := v.Error; e != nil && (e.Message != r.lastErr || r.lastErr == "") {
 		r.failed(strings.Join(nonEmpty(clip(e.Code, 60), e.Message), ": "), nil, v.Outcome == "infrastructure_failure" || e.Code == "invalid_api_key")
 	}
 	r.harnessSaid(EventEnd, pairs("outcome", clip(v.Outcome, 60), "stop_reason", clip(v.Stop, 60)))
+	return nil
 }

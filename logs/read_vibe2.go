@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 )
@@ -13,13 +14,7 @@ type vibe2Message struct {
 	MessageID string          `json:"message_id"`
 	Name      string          `json:"name"`
 	CallID    string          `json:"tool_call_id"`
-	ToolCalls []struct {
-		ID       string `json:"id"`
-		Function struct {
-			Name      string `json:"name"`
-			Arguments string `json:"arguments"`
-		} `json:"function"`
-	} `json:"tool_calls"`
+	ToolCalls []chatCall      `json:"tool_calls"`
 }
 
 type vibe2Meta struct {
@@ -35,11 +30,8 @@ type vibe2Meta struct {
 // that goes on with a conversation writes all earlier messages once more: those before the last prompt are left out.
 func (r *vibeReader) readVibe2(p programFiles) {
 	var meta vibe2Meta
-	if f := p.get("meta.json"); len(f.Data) > 0 {
-		r.place(p.blob, f.offset, f.Data)
-		if err := json.Unmarshal(f.Data[:min(len(f.Data), maxLogLine)], &meta); err != nil {
-			r.unreadable(0, "meta.json: %s", clip(err.Error(), 200))
-		}
+	if len(p.get("meta.json").Data) > 0 {
+		r.document(p, "meta.json", func(raw []byte) error { return json.Unmarshal(raw, &meta) })
 	}
 	first, n := vibe2LastPrompt(p), 0
 	seen := map[string]bool{}
@@ -69,7 +61,7 @@ func (r *vibeReader) readVibe2(p programFiles) {
 	if s := meta.Stats; s != nil {
 		f := p.get("meta.json")
 		r.place(p.blob, f.offset, f.Data)
-		r.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventUsage, Tokens: Tokens{Input: without(s.Prompt, s.Cached), Cached: s.Cached, Output: s.Completion}})
+		r.summed(Tokens{Input: without(s.Prompt, s.Cached), Cached: s.Cached, Output: s.Completion})
 	}
 	r.plainLines(p, "stderr", func(line string) {
 		switch limit := strings.Contains(line, " limit of ") && strings.HasSuffix(line, " reached") || strings.Contains(line, "Price limit exceeded") || strings.Contains(line, "Token limit exceeded"); {
@@ -119,10 +111,7 @@ func (r *vibeReader) vibe2Message(m *vibe2Message) {
 }
 
 func (r *vibeReader) vibe2Result(m *vibe2Message, said string) {
-	tool := m.Name
-	if tool == "" {
-		tool = r.tools[m.CallID]
-	}
+	tool := cmp.Or(m.Name, r.tools[m.CallID])
 	why, failed := strings.CutPrefix(said, "<tool_error>")
 	why = strings.ToLower(why[:min(len(why), 100)])
 	switch {

@@ -8,8 +8,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // programBundles are logs that are read from several files together. Each file is written name=fixture.
@@ -61,19 +59,7 @@ func TestProgramBundles(t *testing.T) {
 		}
 		fmt.Fprintf(&all, "== %s\n%s\n", c.name, strings.Join(got, "\n"))
 	}
-	golden := filepath.Join("testdata", "program", "bundles.golden")
-	if *update {
-		if err := os.WriteFile(golden, []byte(all.String()), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(golden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), all.String()); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
+	checkGolden(t, "bundles.golden", all.String())
 }
 
 // A log that was cut anywhere, or into which a bad line came, keeps every event that stands whole in it, and says what
