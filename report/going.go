@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -145,6 +146,7 @@ func (g *going) paint(s *sheet) {
 	for i := len(g.curves) - 1; i >= 0; i-- {
 		g.paintCurve(s, x, y, i)
 	}
+	g.paintShared(s, x, y)
 	g.paintLabels(s, x.to+8, sample, y, names)
 	g.paintRisk(s, x, x.to+8+sample+4, names)
 }
@@ -208,6 +210,66 @@ func (g *going) paintCurve(s *sheet, x, y axis, i int) {
 		if p.Censored > 0 && (limit == 0 || p.Time < limit) {
 			px, py := x.at(p.Time), y.at(p.S)
 			s.line(px, py-3, px, py+3, g.th.lineWidth, style.color, nil)
+		}
+	}
+}
+
+// level is the share still going right after t turns.
+func (cv *curve) level(t float64) float64 {
+	level := 1.0
+	for _, p := range cv.km.Points {
+		if p.Time > t {
+			break
+		}
+		level = p.S
+	}
+	return level
+}
+
+// stretch is a part of a step on which several named curves lie upon each other.
+type stretch struct {
+	from, to, level float64
+	curves          []int
+}
+
+// stretches lists the parts that curves share, from the left and from below.
+func (g *going) stretches() []stretch {
+	steps := []float64{0}
+	for i := range g.curves[:g.named] {
+		for _, p := range g.curves[i].km.Points {
+			steps = append(steps, p.Time)
+		}
+	}
+	slices.Sort(steps)
+	steps = slices.Compact(steps)
+	var found []stretch
+	for k := 1; k < len(steps); k++ {
+		from, to := steps[k-1], steps[k]
+		upon := map[float64][]int{}
+		for i := range g.curves[:g.named] {
+			if cv := &g.curves[i]; cv.last >= to {
+				level := math.Round(1e9*cv.level(from)) / 1e9 // the same share by other steps is not the same number
+				upon[level] = append(upon[level], i)
+			}
+		}
+		for _, level := range slices.Sorted(maps.Keys(upon)) {
+			if len(upon[level]) > 1 {
+				found = append(found, stretch{from, to, level, upon[level]})
+			}
+		}
+	}
+	return found
+}
+
+// paintShared gives every stretch the colours of all its curves in turn, so that none is hidden.
+func (g *going) paintShared(s *sheet, x, y axis) {
+	const piece = vg.Length(6)
+	for _, p := range g.stretches() {
+		// Pieces are counted from the axis, so that they run on over the steps of other curves.
+		for n := int((x.at(p.from) - x.from) / piece); x.from+vg.Length(n)*piece < x.at(p.to); n++ {
+			style, width := g.style(p.curves[n%len(p.curves)])
+			at := x.from + vg.Length(n)*piece
+			s.line(max(at, x.at(p.from)), y.at(p.level), min(at+piece, x.at(p.to)), y.at(p.level), width, style.color, nil)
 		}
 	}
 }
@@ -314,6 +376,9 @@ func (g *going) caption() string {
 		return "No runs."
 	}
 	s := "Share of runs that passed at least t turns, from the build on."
+	if len(g.stretches()) > 0 {
+		s += " Colours in turn: curves that lie upon each other."
+	}
 	if g.c.hasStopped() {
 		s += " Kaplan–Meier; short strokes: runs that were stopped."
 	}

@@ -229,7 +229,7 @@ func (m *matrix) paintKey(s *sheet) {
 	th := m.th
 	const bar, steps = vg.Length(70), 21
 	y, x := figureMargin+4, figureMargin
-	s.text(x, y+12, flushLeft, th.tickSize, th.text, "below: row against column (colour: rank-biserial)   above: scenarios ahead–level–behind")
+	s.text(x, y+12, flushLeft, th.tickSize, th.text, "below: row against column (colour: rank-biserial) · above: scenarios ahead–level–behind")
 	s.text(x, y, flushLeft, th.tickSize, th.text, "−1")
 	x += s.width("−1", th.tickSize) + 4
 	for i := range steps {

@@ -47,6 +47,9 @@ func (r *ConfigResult) rate(o []stats.Outcome, limit float64) {
 		v := RateWindow{From: w.From, Failures: w.Failures, Tried: w.AtRisk}
 		if w.To >= 0 {
 			v.To = ptr(w.To)
+			if last := int(limit) - 1; limit > 0 && w.To > last {
+				v.To = ptr(last) // no run has turns beyond
+			}
 		}
 		rate.Windows = append(rate.Windows, v)
 	}

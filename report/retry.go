@@ -101,7 +101,7 @@ func (p *retryPlot) layout() vg.Length {
 
 func (p *retryPlot) paint(s *sheet) {
 	th := p.th
-	s.text(figureMargin, p.height-9, flushLeft, th.tickSize, th.text, s.shorten("above: mean "+p.c.valueWords()+"   below: share of turns passed at that attempt", th.tickSize, th.page-2*figureMargin))
+	s.text(figureMargin, p.height-9, flushLeft, th.tickSize, th.text, s.shorten("above: mean "+p.c.valueWords()+" · below: share of turns passed at that attempt", th.tickSize, th.page-2*figureMargin))
 	for i := range p.grid.n {
 		x, y := p.grid.at(i)
 		p.paintPanel(s, &p.curves[i], x, y)
