@@ -23,16 +23,7 @@ func StillGoing(c *Comparison) (Figure, error) {
 		return Figure{}, err
 	}
 	fig := Figure{Name: "still-going", Title: "Share of runs still going"}
-	h := g.layout()
-	var err error
-	if fig.SVG, fig.PNG, err = picture(fig.Title, th, th.page, h, g.paint); err != nil {
-		return Figure{}, err
-	}
-	if fig.CSV, err = g.csv(); err != nil {
-		return Figure{}, err
-	}
-	fig.Caption, fig.Sentence = g.caption(), g.sentence()
-	return fig, nil
+	return drawFigure(fig, th, g.layout(), @g)
 }
 
 // A curve is the estimate of one configuration.

@@ -24,16 +24,7 @@ func HeatMap(c *Comparison) (Figure, error) {
 	th := lightTheme()
 	m := newHeat(c, th)
 	fig := Figure{Name: "heat-map", Title: capital(m.words()) + " by configuration and scenario"}
-	h := m.layout()
-	var err error
-	if fig.SVG, fig.PNG, err = picture(fig.Title, th, th.page, h, m.paint); err != nil {
-		return Figure{}, err
-	}
-	if fig.CSV, err = m.csv(); err != nil {
-		return Figure{}, err
-	}
-	fig.Caption, fig.Sentence = m.caption(), m.sentence()
-	return fig, nil
+	return drawFigure(fig, th, m.layout(), @m)
 }
 
 // capital starts a sentence with s.

@@ -20,16 +20,7 @@ func PairwiseMatrix(c *Comparison, family int) (Figure, error) {
 	if family > 0 {
 		fig.Name += "-" + strconv.Itoa(family+1)
 	}
-	h := m.layout()
-	var err error
-	if fig.SVG, fig.PNG, err = picture(fig.Title, th, th.page, h, m.paint); err != nil {
-		return Figure{}, err
-	}
-	if fig.CSV, err = m.csv(); err != nil {
-		return Figure{}, err
-	}
-	fig.Caption, fig.Sentence = m.caption(), m.sentence()
-	return fig, nil
+	return drawFigure(fig, th, m.layout(), @m)
 }
 
 type matrix struct {

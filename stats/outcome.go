@@ -104,6 +104,16 @@ func groupOutcomes(o []Outcome, limit float64) ([]group, error) {
 	return groups, nil
 }
 
+// inOrder lists the members of groups; sums in this order do not depend on the
+// order of records.
+func inOrder(groups []group) []int32 {
+	var out []int32
+	for _, g := range groups {
+		out = append(out, g.index...)
+	}
+	return out
+}
+
 // checkOutcome reports what is wrong with a single record.
 func checkOutcome(o Outcome, limit float64) error {
 	switch {

@@ -213,15 +213,25 @@ type MDEResult struct {
 	Reason   string
 }
 
+// checkPower returns the share of repetitions in which a difference is to be
+// found, 0.8 for 0, or an error.
+func checkPower(power float64) (float64, error) {
+	if power == 0 {
+		return 0.8, nil
+	}
+	if !(power > 0 && power < 1) {
+		return 0, fmt.Errorf("power %v is not between 0 and 1", power)
+	}
+	return power, nil
+}
+
 // MDE bisects for the least better configuration B that a study tells from the
 // baseline A of the model in the given share of repetitions (0: 0.8).
 // m.SuccessB is ignored.
 func MDE(m PowerModel, plan StudyPlan, power float64) (MDEResult, error) {
-	if power == 0 {
-		power = 0.8
-	}
-	if !(power > 0 && power < 1) {
-		return MDEResult{}, fmt.Errorf("minimum detectable effect: power %v is not between 0 and 1", power)
+	power, err := checkPower(power)
+	if err != nil {
+		return MDEResult{}, fmt.Errorf("minimum detectable effect: %w", err)
 	}
 	if !(m.SuccessA > 0 && m.SuccessA < 1) {
 		return MDEResult{}, fmt.Errorf("minimum detectable effect: success %v per turn of the baseline is not between 0 and 1", m.SuccessA)
@@ -270,7 +280,8 @@ type SizeResult struct {
 	Reason    string
 }
 
-// mostSize is the largest study [ScenariosFor] tries: beyond it the simulation of exact tests takes long.
+// mostSize is the largest study [ScenariosFor] tries: beyond it the simulation
+// of exact tests takes long.
 const mostSize = 320
 
 // ScenariosFor searches for the least number of scenarios with which the two
@@ -278,11 +289,9 @@ const mostSize = 320
 // (0: 0.8), to within about 3 %, which is the Monte Carlo error of 1000 studies.
 // plan.Scenarios is ignored; up to 320 scenarios are tried.
 func ScenariosFor(m PowerModel, plan StudyPlan, power float64) (SizeResult, error) {
-	if power == 0 {
-		power = 0.8
-	}
-	if !(power > 0 && power < 1) {
-		return SizeResult{}, fmt.Errorf("scenarios needed: power %v is not between 0 and 1", power)
+	power, err := checkPower(power)
+	if err != nil {
+		return SizeResult{}, fmt.Errorf("scenarios needed: %w", err)
 	}
 	at := func(n int) (PowerResult, error) {
 		plan.Scenarios = n

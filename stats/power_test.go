@@ -193,7 +193,7 @@ func TestFitPilot(t *testing.T) {
 	for _, sd := range []float64{0, 1} {
 		var o []Outcome
 		rng := stream(4, "pilot-test")
-		for i := range 90 {
+		for i := range 150 {
 			at := logit(0.9) + sd*rng.NormFloat64()
 			for k := range 3 {
 				v := drawTurns(rng.ExpFloat64(), math.Log(logistic(at)), 101)
@@ -209,7 +209,7 @@ func TestFitPilot(t *testing.T) {
 			t.Fatalf("%+v, %v", f, err)
 		}
 		nearAbs(t, "success", logit(f.Success), logit(0.9), 0.3)
-		nearAbs(t, "spread", f.ScenarioSD, sd, 0.3)
+		nearAbs(t, "spread", f.ScenarioSD, sd, 0.25)
 	}
 	f, err := FitPilot([]Outcome{{Scenario: "a", Value: 101, Status: Capped}}, 101)
 	if err != nil || f.Defined || f.Reason == "" {

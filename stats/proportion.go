@@ -71,15 +71,15 @@ func WilsonCorrected(k, n int, level float64) Interval {
 	z := normalQuantile(0.5 + level/2)
 	x, nf := float64(k), float64(n)
 	p, q := x/nf, (nf-x)/nf
-	end := func(sign, p, q float64) float64 {
+	end := func(sign float64) float64 {
 		return (2*nf*p + z*z + sign*(1+z*math.Sqrt(z*z+sign*2-1/nf+4*p*(nf*q-sign)))) / (2 * (nf + z*z))
 	}
 	i := Interval{Lo: 0, Hi: 1, Level: level, Method: method, Defined: true}
 	if k > 0 {
-		i.Lo = math.Max(0, end(-1, p, q))
+		i.Lo = math.Max(0, end(-1))
 	}
 	if k < n {
-		i.Hi = math.Min(1, end(1, p, q))
+		i.Hi = math.Min(1, end(1))
 	}
 	return i
 }

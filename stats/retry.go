@@ -247,11 +247,10 @@ func (c *RetryCurve) band(outcomes [][]Outcome, groups []group, opt RetryOptions
 // seed a stream: the order of records must not matter.
 func values(groups []group, sets [][]Outcome) [][]float64 {
 	out := make([][]float64, len(sets))
+	order := inOrder(groups)
 	for i, o := range sets {
-		for _, g := range groups {
-			for _, k := range g.index {
-				out[i] = append(out[i], o[k].Value)
-			}
+		for _, k := range order {
+			out[i] = append(out[i], o[k].Value)
 		}
 	}
 	return out

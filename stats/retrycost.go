@@ -27,16 +27,6 @@ func checkCost(x Run, budget int) error {
 	return nil
 }
 
-// inOrder lists the members of groups; sums in this order do not depend on the
-// order of records.
-func inOrder(groups []group) []int32 {
-	var out []int32
-	for _, g := range groups {
-		out = append(out, g.index...)
-	}
-	return out
-}
-
 // costs adds what retries cost at each budget. It is not defined if a run has no
 // costs or no turn was rescued.
 func (c *RetryCurve) costs(runs []Run, groups []group) {
@@ -44,9 +34,10 @@ func (c *RetryCurve) costs(runs []Run, groups []group) {
 	for _, x := range runs {
 		known = known && x.Cost != nil
 	}
+	order := inOrder(groups)
 	for r := range c.Points {
 		p := &c.Points[r]
-		for _, i := range inOrder(groups) {
+		for _, i := range order {
 			x := runs[i]
 			passed := int(x.At(r).Value)
 			for _, used := range x.Attempts[:passed] {
