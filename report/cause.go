@@ -153,6 +153,14 @@ func (c *Comparison) endColumns() []endColumn {
 	return append(out, endColumn{"stopped", atNowhere, func(r *ConfigResult) int { return r.Ends[logs.StatusStopped] }})
 }
 
+// endsWord is the heading above the end columns.
+func (c *Comparison) endsWord() string {
+	if !c.turns() || !c.verdicts {
+		return "run was"
+	}
+	return "first failed turn was"
+}
+
 // marksAt returns the note numbers of an end column; atNowhere has none.
 func (e endColumn) marksAt(notes *footnotes, r *ConfigResult) []int {
 	if e.at == atNowhere {

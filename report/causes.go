@@ -48,7 +48,7 @@ func CausesFigure(c *Comparison) (fig Figure, ok bool, err error) {
 	}
 	th := lightTheme()
 	p := causePlot{c: c, th: th, panels: panels}
-	fig, err = drawFigure(Figure{Name: "causes", Title: "What ended the runs"}, th, p.layout(), &p)
+	fig, err = drawFigure(Figure{Name: "causes", Title: "What ended the runs"}, th, &p)
 	return fig, err == nil, err
 }
 

@@ -368,7 +368,7 @@ func describeConfig(g *configRows, limit float64, opt CompareOptions) (ConfigRes
 		r.notes = append(r.notes, Warning{Code: w.Code, Where: g.name, Text: w.Text, at: columnOf(w.Code)})
 	}
 	r.fillRuns(g)
-	if opt.Outcome == "turns_passed" || opt.Outcome == "turns" {
+	if isTurns(opt.Outcome) {
 		r.rate(g.outcomes, limit)
 	}
 	if err := r.judge(g, limit, opt); err != nil {

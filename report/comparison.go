@@ -230,7 +230,7 @@ func (c *Comparison) shortWhere(where string) string {
 	}
 	for i := range c.Families {
 		for j := range c.Families[i].Pairs {
-			if p := &c.Families[i].Pairs[j]; p.A+" − "+p.B == where {
+			if p := &c.Families[i].Pairs[j]; pairID(p.A, p.B) == where {
 				return c.pairName(p.A, p.B)
 			}
 		}
@@ -247,4 +247,6 @@ func (c *Comparison) cap() float64 {
 }
 
 // turns reports whether the outcome counts turns, so that sentences may say so.
-func (c *Comparison) turns() bool { return c.Outcome == "turns_passed" || c.Outcome == "turns" }
+func (c *Comparison) turns() bool { return isTurns(c.Outcome) }
+
+func isTurns(outcome string) bool { return outcome == "turns_passed" || outcome == "turns" }

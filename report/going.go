@@ -23,7 +23,7 @@ func StillGoing(c *Comparison) (Figure, error) {
 		return Figure{}, err
 	}
 	fig := Figure{Name: "still-going", Title: "Share of runs still going"}
-	return drawFigure(fig, th, g.layout(), @g)
+	return drawFigure(fig, th, &g)
 }
 
 // A curve is the estimate of one configuration.

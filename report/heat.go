@@ -24,7 +24,7 @@ func HeatMap(c *Comparison) (Figure, error) {
 	th := lightTheme()
 	m := newHeat(c, th)
 	fig := Figure{Name: "heat-map", Title: capital(m.words()) + " by configuration and scenario"}
-	return drawFigure(fig, th, m.layout(), @m)
+	return drawFigure(fig, th, m)
 }
 
 // capital starts a sentence with s.

@@ -20,7 +20,7 @@ func PairwiseMatrix(c *Comparison, family int) (Figure, error) {
 	if family > 0 {
 		fig.Name += "-" + strconv.Itoa(family+1)
 	}
-	return drawFigure(fig, th, m.layout(), @m)
+	return drawFigure(fig, th, m)
 }
 
 type matrix struct {

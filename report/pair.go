@@ -64,12 +64,15 @@ func (c *Comparison) test(families []DeclaredFamily, groups []*configRows, limit
 	return nil
 }
 
+// pairID identifies a pair in warnings, by its full names.
+func pairID(a, b string) string { return a + " − " + b }
+
 // pairName names a pair in warnings and tables.
-func (c *Comparison) pairName(a, b string) string { return c.Short(a) + " − " + c.Short(b) }
+func (c *Comparison) pairName(a, b string) string { return pairID(c.Short(a), c.Short(b)) }
 
 // comparePair tests one pair; a or b is nil if the configuration has no runs.
 func comparePair(a, b *configRows, names [2]string, c *Comparison, limit float64, opt CompareOptions) (pairData, error) {
-	where := names[0] + " − " + names[1]
+	where := pairID(names[0], names[1])
 	d := pairData{p: 1, minP: 1}
 	d.result = PairResult{A: names[0], B: names[1], Decision: DecisionCannot}
 	r := &d.result
@@ -226,7 +229,7 @@ func correctFamily(f DeclaredFamily, data []pairData, alpha float64) (FamilyResu
 	tests := make([]stats.Test, len(data))
 	for i := range data {
 		r := &data[i].result
-		tests[i] = stats.Test{ID: r.A + " − " + r.B, P: data[i].p, MinP: data[i].minP}
+		tests[i] = stats.Test{ID: pairID(r.A, r.B), P: data[i].p, MinP: data[i].minP}
 	}
 	fr, err := stats.Family(tests, stats.FamilyOptions{Alpha: alpha})
 	if err != nil {
@@ -271,7 +274,7 @@ func correctFamily(f DeclaredFamily, data []pairData, alpha float64) (FamilyResu
 func (f *FamilyResult) familyNotes(fr stats.FamilyResult) {
 	index := make(map[string]int, len(f.Pairs))
 	for i := range f.Pairs {
-		index[f.Pairs[i].A+" − "+f.Pairs[i].B] = i
+		index[pairID(f.Pairs[i].A, f.Pairs[i].B)] = i
 	}
 	for _, w := range fr.Warnings {
 		i, ok := index[w.Where]

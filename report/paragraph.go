@@ -217,15 +217,11 @@ func (c *Comparison) pairSentence(f *FamilyResult, p *PairResult) string {
 	if p.fraction != "" && *p.P < 1 {
 		pValue += " (" + p.fraction + ")"
 	}
-	zeros := "zeros dropped"
-	if c.zero == stats.Pratt {
-		zeros = "Pratt's zeros"
-	}
 	kind := "exact"
 	if !p.exact {
 		kind = "approximate"
 	}
-	test := "Wilcoxon signed-rank test, " + zeros
+	test := "Wilcoxon signed-rank test, " + c.zeroWords()
 	switch {
 	case p.stoppedTest && strings.Contains(p.Test, "sign test"):
 		test = "sign test of known orders"

@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/stint-bench/stint/stats"
@@ -27,14 +28,9 @@ type RateWindow struct {
 
 // rate fills the failure rate of a configuration whose outcome is turns.
 func (r *ConfigResult) rate(o []stats.Outcome, limit float64) {
-	for _, x := range o {
-		if x.Value != math.Trunc(x.Value) {
-			return
-		}
-	}
 	h, err := stats.Hazards(o, stats.HazardOptions{Cap: limit})
 	if err != nil {
-		return // nothing to be shown, and whatever is wrong with the outcomes is told by their mean
+		return // a mean of turns has no rate, and whatever else is wrong with the outcomes is told by their mean
 	}
 	rate := FailureRate{PerTurn: h.Pooled, Windows: []RateWindow{}}
 	if h.PooledCI.Defined {
@@ -130,9 +126,10 @@ func (c *Comparison) rateSentence() string {
 		}
 		s := fmt.Sprintf("%s %s %% (95 %% interval %s–%s %%", Clean(c.Short(r.Config)), ratePercent(r.FailureRate.PerTurn),
 			ratePercent(r.FailureRate.CI[0]), ratePercent(r.FailureRate.CI[1]))
+		differs := slices.ContainsFunc(r.notes, func(n Warning) bool { return n.Code == stats.CodeFrailty })
 		switch p := r.FailureRate.P; {
 		case p == nil:
-		case *p <= defaultRateAlpha:
+		case differs:
 			s += "; not the same in all windows, p = " + stats.FormatP(*p)
 		default:
 			s += "; no change over the session found, p = " + stats.FormatP(*p)
@@ -144,9 +141,6 @@ func (c *Comparison) rateSentence() string {
 	}
 	return "Failed turns per tried turn: " + joinAnd(parts) + "."
 }
-
-// defaultRateAlpha is the level at which package stats warns of a rate that differs between windows.
-const defaultRateAlpha = 0.05
 
 // markdownRates writes the table of failure rates.
 func (c *Comparison) markdownRates(b *bufio.Writer, notes *footnotes) {

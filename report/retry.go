@@ -74,7 +74,7 @@ func RetryCurves(c *Comparison) (fig Figure, ok bool, err error) {
 	}
 	th := lightTheme()
 	p := retryPlot{c: c, th: th, curves: curves}
-	fig, err = drawFigure(Figure{Name: "retry-curve", Title: "What a retry buys"}, th, p.layout(), &p)
+	fig, err = drawFigure(Figure{Name: "retry-curve", Title: "What a retry buys"}, th, &p)
 	return fig, err == nil, err
 }
 

@@ -225,16 +225,18 @@ func (s *sheet) diamond(x, y, r vg.Length, col color.Color) {
 	s.area([]vg.Point{{X: x + r, Y: y}, {X: x, Y: y + r}, {X: x - r, Y: y}, {X: x, Y: y - r}}, col)
 }
 
-// A plotted is a figure about to be drawn: its picture, the numbers beside it, and its words.
+// A plotted is a figure about to be drawn: its picture and its height, the numbers beside it, and its words.
 type plotted interface {
+	layout() vg.Length
 	paint(s *sheet)
 	csv() ([]byte, error)
 	caption() string
 	sentence() string
 }
 
-// drawFigure completes a figure of a page's width and height h from what is to be drawn.
-func drawFigure(fig Figure, th theme, h vg.Length, p plotted) (Figure, error) {
+// drawFigure completes a figure of a page's width from what is to be drawn.
+func drawFigure(fig Figure, th theme, p plotted) (Figure, error) {
+	h := p.layout()
 	var err error
 	if fig.SVG, fig.PNG, err = picture(fig.Title, th, th.page, h, p.paint); err != nil {
 		return Figure{}, err

@@ -56,10 +56,7 @@ func (c *Comparison) configTable(notes *footnotes) table {
 	sc := scaleOf(c)
 	capped, costs, counted := c.cap() > 0, c.hasCosts(), c.endColumns()
 	t := table{name: "configurations", caption: c.header(), columns: []tableColumn{{head: "configuration"}, {head: "n", mark: " "}, {head: "mean", mark: "."}, {head: "95 % CI", mark: "–"}, {head: "median", mark: "."}}}
-	over := "first failed turn was"
-	if !c.turns() || !c.verdicts {
-		over = "run was"
-	}
+	over := c.endsWord()
 	if capped {
 		t.columns = append(t.columns, tableColumn{head: "full", mark: "/"})
 	} else {

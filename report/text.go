@@ -152,10 +152,7 @@ func (c *Comparison) configGrid(notes *footnotes, sc scale) *grid {
 	g.cols = append(g.cols, gridColumn{head: "mean", mark: "."}, gridColumn{head: "95 % CI", mark: "–", drop: 1})
 	if capped {
 		g.cols = append(g.cols, gridColumn{head: "full", mark: "/"})
-		g.span = gridSpan{head: "first failed turn was", from: len(g.cols), to: len(g.cols) + len(counted)}
-		if !c.turns() || !c.verdicts {
-			g.span.head = "run was"
-		}
+		g.span = gridSpan{head: c.endsWord(), from: len(g.cols), to: len(g.cols) + len(counted)}
 		for _, e := range counted {
 			g.cols = append(g.cols, gridColumn{sub: e.head, mark: " ", drop: 3})
 		}
@@ -331,12 +328,16 @@ func (c *Comparison) keyLines(t *textWriter) {
 	}
 }
 
+// zeroWords names the treatment of zero differences.
+func (c *Comparison) zeroWords() string {
+	if c.zero == stats.Pratt {
+		return "Pratt's zeros"
+	}
+	return "zeros dropped"
+}
+
 // testWords names the test and its treatment of zeros.
 func (c *Comparison) testWords() string {
-	zeros := "zeros dropped"
-	if c.zero == stats.Pratt {
-		zeros = "Pratt's zeros"
-	}
 	approximate, untested, stopped := false, false, false
 	for i := range c.Families {
 		for j := range c.Families[i].Pairs {
@@ -346,7 +347,7 @@ func (c *Comparison) testWords() string {
 			untested = untested || p.P == nil
 		}
 	}
-	s := "exact Wilcoxon signed rank, " + zeros
+	s := "exact Wilcoxon signed rank, " + c.zeroWords()
 	if approximate {
 		s += ", beyond 1,000 differences its normal approximation"
 	}
