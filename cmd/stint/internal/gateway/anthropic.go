@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -28,16 +29,30 @@ func (anthropic) errorBody(status int, text string) []byte {
 	case kind == "":
 		kind = "invalid_request_error"
 	}
-	b, err := json.Marshal(map[string]any{"type": "error", "error": map[string]any{"type": kind, "message": text}})
-	if err != nil {
-		return []byte("{}")
-	}
-	return b
+	return encode(map[string]any{"type": "error", "error": map[string]any{"type": kind, "message": text}})
 }
 
-func (anthropic) edit(o *object, m Model) (stream, hideUsage bool) {
-	o.dropLookalikes("model")
-	o.set("model", m.id())
+func (d anthropic) url(base string, r *http.Request) string {
+	if !strings.HasSuffix(base, "/v1") {
+		base += "/v1" // clients of this protocol name a base without it
+	}
+	if r.URL.RawQuery == "beta=true" {
+		return base + d.path() + "?beta=true"
+	}
+	return base + d.path()
+}
+
+func (anthropic) sign(h http.Header, key string) {
+	if h.Get("Anthropic-Version") == "" {
+		h.Set("Anthropic-Version", "2023-06-01")
+	}
+	if key != "" {
+		h.Set("X-Api-Key", key)
+	}
+}
+
+// adapt never hides the usage, which is part of every stream.
+func (anthropic) adapt(o *object, m Model, _ bool) (hideUsage bool) {
 	var thinking struct {
 		Type   string `json:"type"`
 		Budget int    `json:"budget_tokens"`
@@ -55,7 +70,7 @@ func (anthropic) edit(o *object, m Model) (stream, hideUsage bool) {
 			o.set("thinking", json.RawMessage(inner.bytes()))
 		}
 	}
-	return string(o.get("stream")) == "true", false // the usage is part of every stream
+	return false
 }
 
 func (anthropic) tools(o *object) map[string]bool {

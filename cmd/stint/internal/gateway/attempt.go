@@ -6,7 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
-	"strings"
 	"sync"
 )
 
@@ -104,7 +103,7 @@ func (a *Attempt) serve(w http.ResponseWriter, r *http.Request, d dialect, body 
 	defer context.AfterFunc(a.ctx, func() { cancel(context.Cause(a.ctx)) })()
 	info := &call{dialect: d, proxied: true}
 	var hide bool
-	info.stream, hide = d.edit(o, a.opt.Model)
+	info.stream, hide = edit(d, o, a.opt.Model)
 	a.seen.Lock()
 	if a.plainOnly {
 		o.delete("stream_options")
@@ -162,16 +161,7 @@ func (a *Attempt) ask(ctx context.Context, r *http.Request, o *object, info *cal
 // request is the request for the provider: the model's key, and of the agent's headers only those that say
 // how to read the body.
 func (a *Attempt) request(ctx context.Context, r *http.Request, info *call, body []byte) (*http.Request, error) {
-	url := a.base + info.dialect.path()
-	if info.dialect == (anthropic{}) {
-		if !strings.HasSuffix(a.base, "/v1") {
-			url = a.base + "/v1" + info.dialect.path() // as clients of this protocol name a base
-		}
-		if r.URL.RawQuery == "beta=true" {
-			url += "?beta=true"
-		}
-	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, info.dialect.url(a.base, r), bytes.NewReader(body))
 	if err != nil {
 		return nil, err
 	}
@@ -183,17 +173,7 @@ func (a *Attempt) request(ctx context.Context, r *http.Request, info *call, body
 	req.Header.Set("Content-Type", "application/json")
 	req.Header.Set("Accept-Encoding", "identity") // a compressed stream would be held back
 	req.Header.Set("User-Agent", "stint")
-	switch key := a.opt.Model.Key; {
-	case info.dialect == (anthropic{}):
-		if req.Header.Get("Anthropic-Version") == "" {
-			req.Header.Set("Anthropic-Version", "2023-06-01")
-		}
-		if key != "" {
-			req.Header.Set("X-Api-Key", key)
-		}
-	case key != "":
-		req.Header.Set("Authorization", "Bearer "+key)
-	}
+	info.dialect.sign(req.Header, a.opt.Model.Key)
 	return req, nil
 }
 

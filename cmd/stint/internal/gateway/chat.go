@@ -3,6 +3,7 @@ package gateway
 import (
 	"bytes"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 )
@@ -16,9 +17,10 @@ func (chat) list() string { return "messages" }
 
 func (chat) errorBody(status int, text string) []byte { return openAIError(status, text) }
 
-func (chat) edit(o *object, m Model) (stream, hideUsage bool) {
-	o.dropLookalikes("model")
-	o.set("model", m.id())
+func (d chat) url(base string, _ *http.Request) string { return base + d.path() }
+func (chat) sign(h http.Header, key string)            { bearer(h, key) }
+
+func (chat) adapt(o *object, m Model, stream bool) (hideUsage bool) {
 	if m.Temperature != nil {
 		o.set("temperature", *m.Temperature)
 	}
@@ -27,9 +29,9 @@ func (chat) edit(o *object, m Model) (stream, hideUsage bool) {
 	} else {
 		m.limit(o, "max_tokens", "max_completion_tokens")
 	}
-	if string(o.get("stream")) != "true" {
+	if !stream {
 		o.delete("stream_options") // refused by some servers where nothing is streamed
-		return false, false
+		return false
 	}
 	options := map[string]json.RawMessage{}
 	if json.Unmarshal(o.get("stream_options"), &options) != nil || options == nil {
@@ -38,7 +40,18 @@ func (chat) edit(o *object, m Model) (stream, hideUsage bool) {
 	hideUsage = string(options["include_usage"]) != "true"
 	options["include_usage"] = json.RawMessage("true")
 	o.set("stream_options", options)
-	return true, hideUsage
+	return hideUsage
+}
+
+// reasoningModel names the models whose provider insists on the newer name of the limit; the older one is what other
+// servers know.
+func reasoningModel(id string) bool {
+	for _, p := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
+		if strings.HasPrefix(id, p) {
+			return true
+		}
+	}
+	return false
 }
 
 func (chat) tools(o *object) map[string]bool {
@@ -85,13 +98,7 @@ func (chat) read(body []byte) reading {
 			Message struct {
 				Content   json.RawMessage `json:"content"`
 				Refusal   string          `json:"refusal"`
-				ToolCalls []struct {
-					ID       string `json:"id"`
-					Function struct {
-						Name      string          `json:"name"`
-						Arguments json.RawMessage `json:"arguments"`
-					} `json:"function"`
-				} `json:"tool_calls"`
+				ToolCalls []chatDelta     `json:"tool_calls"`
 			} `json:"message"`
 			FinishReason string `json:"finish_reason"`
 		} `json:"choices"`
@@ -159,7 +166,7 @@ type chatCall struct {
 	arguments bytes.Buffer
 }
 
-// chatDelta is one piece of a tool call.
+// chatDelta is a tool call, or in a stream one piece of it.
 type chatDelta struct {
 	Index    *int   `json:"index"`
 	ID       string `json:"id"`
@@ -302,9 +309,5 @@ func (s *chatStream) whole() []byte {
 		choices = append(choices, map[string]any{"index": c.index, "message": message, "finish_reason": c.finish})
 	}
 	out["choices"] = choices
-	b, err := json.Marshal(out)
-	if err != nil {
-		return []byte("{}")
-	}
-	return b
+	return encode(out)
 }

@@ -1,13 +1,11 @@
 package gateway
 
 import (
-	"bytes"
+	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"strings"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -28,12 +26,7 @@ type Model struct {
 	Tools       string   // native (also "") or text
 }
 
-func (m Model) id() string {
-	if m.ID != "" {
-		return m.ID
-	}
-	return m.Name
-}
+func (m Model) id() string { return cmp.Or(m.ID, m.Name) }
 
 // Options configures a Client. Only Model.URL and a name or id are needed.
 type Options struct {
@@ -81,22 +74,6 @@ func NewClient(opt Options) (*Client, error) {
 	return c, nil
 }
 
-// limitOutput puts the model's output limit into a request that has none. The deprecated name is the one that
-// OpenAI-compatible servers know; only OpenAI's reasoning models insist on the new one.
-func (c *Client) limitOutput(r *openai.ChatCompletionRequest) {
-	n := c.opt.Model.MaxOutput
-	//lint:ignore SA1019 see above
-	if n <= 0 || r.MaxTokens != 0 || r.MaxCompletionTokens != 0 {
-		return
-	}
-	if reasoningModel(r.Model) {
-		r.MaxCompletionTokens = n
-		return
-	}
-	//lint:ignore SA1019 see above
-	r.MaxTokens = n
-}
-
 // CreateChatCompletion makes one request, with the model's id, temperature and output limit filled in. The
 // error is a *BudgetError (the request was not made), a *ProviderError, a *SetupError (the client library
 // refuses this model) or the context's.
@@ -109,7 +86,6 @@ func (c *Client) CreateChatCompletion(ctx context.Context, r openai.ChatCompleti
 		return none, err
 	}
 	r.Model = c.opt.Model.id()
-	c.limitOutput(&r)
 	call := &call{dialect: chat{}}
 	resp, err := c.api.CreateChatCompletion(context.WithValue(ctx, callKey{}, call), r)
 	if call.tries == 0 && err != nil && ctx.Err() == nil {
@@ -127,38 +103,4 @@ func (c *Client) CreateChatCompletion(ctx context.Context, r openai.ChatCompleti
 	return resp, err
 }
 
-// reasoningModel names the models for which go-openai and their provider want the newer limit field.
-func reasoningModel(id string) bool {
-	for _, p := range []string{"o1", "o3", "o4", "gpt-5", "gpt-6"} {
-		if strings.HasPrefix(id, p) {
-			return true
-		}
-	}
-	return false
-}
-
 type callKey struct{}
-
-// prepare edits the request body: go-openai leaves out a temperature of zero, so the model's own is put in
-// behind whatever it wrote.
-func (c *Client) prepare(body []byte) []byte {
-	t := c.opt.Model.Temperature
-	body = bytes.TrimSpace(body)
-	if t == nil || len(body) < 2 || body[len(body)-1] != '}' || hasKey(body, "temperature") {
-		return body
-	}
-	v, err := json.Marshal(*t)
-	if err != nil {
-		return body
-	}
-	return fmt.Appendf(body[:len(body)-1:len(body)-1], `,"temperature":%s}`, v)
-}
-
-func hasKey(body []byte, key string) bool {
-	var m map[string]json.RawMessage
-	if json.Unmarshal(body, &m) != nil {
-		return false
-	}
-	_, ok := m[key]
-	return ok
-}

@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"net/http"
 
 	"github.com/stint-bench/stint/logs"
 )
@@ -9,16 +10,19 @@ import (
 // dialect is one protocol in which agents speak to models. Implementations have no state.
 type dialect interface {
 	name() string // as a study names it: chat, responses, anthropic
-	path() string // below the model's URL
+	path() string // below the model's URL, and below ours
 	list() string // the member of a request that holds the conversation
 
-	// edit makes a request the study's own: its model, its settings. It says whether the answer is to be
-	// a stream, and whether the usage in it was not asked for by the agent.
-	edit(o *object, m Model) (stream, hideUsage bool)
+	// adapt makes the rest of a request the study's own, whose model is set already: its settings. It says
+	// whether the usage in a stream was not asked for by the agent.
+	adapt(o *object, m Model, stream bool) (hideUsage bool)
 	// tools are the names of the tools that a request offers.
 	tools(o *object) map[string]bool
 	// callIDs are the ids of the tool calls in one message of a request's conversation.
 	callIDs(message []byte) []string
+
+	url(base string, r *http.Request) string // of a request at the provider, for the agent's
+	sign(h http.Header, key string)          // puts the model's key in, "" for none
 
 	read(body []byte) reading                 // a whole answer
 	assemble() assembler                      // a new stream
@@ -51,6 +55,15 @@ type toolCall struct {
 	free                bool // the arguments are free text
 }
 
+// edit makes a request the study's own: its model, its settings. It says whether the answer is to be a stream, and
+// whether the usage in it was not asked for by the agent.
+func edit(d dialect, o *object, m Model) (stream, hideUsage bool) {
+	o.dropLookalikes("model")
+	o.set("model", m.id())
+	stream = string(o.get("stream")) == "true"
+	return stream, d.adapt(o, m, stream)
+}
+
 // limit caps one of the members that limit the output of a request at the model's own limit, and sets the
 // first if the request has none.
 func (m Model) limit(o *object, keys ...string) {
@@ -76,6 +89,13 @@ func (m Model) limit(o *object, keys ...string) {
 	}
 }
 
+// bearer puts a key in as most providers have it.
+func bearer(h http.Header, key string) {
+	if key != "" {
+		h.Set("Authorization", "Bearer "+key)
+	}
+}
+
 // openAIError is an error object as OpenAI's protocols have it.
 func openAIError(status int, text string) []byte {
 	kind := "invalid_request_error"
@@ -87,7 +107,12 @@ func openAIError(status int, text string) []byte {
 	case status == 403:
 		kind = "permission_error"
 	}
-	b, err := json.Marshal(map[string]any{"error": map[string]any{"message": text, "type": kind, "param": nil, "code": kind}})
+	return encode(map[string]any{"error": map[string]any{"message": text, "type": kind, "param": nil, "code": kind}})
+}
+
+// encode is plain values as JSON; {} for what does not encode.
+func encode(v any) []byte {
+	b, err := json.Marshal(v)
 	if err != nil {
 		return []byte("{}")
 	}

@@ -45,7 +45,7 @@ func TestEdits(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			stream, hide := c.d.edit(o, c.m)
+			stream, hide := edit(c.d, o, c.m)
 			if got := string(o.bytes()); got != c.want || stream != c.stream || hide != c.hu {
 				t.Errorf("got %s, stream %v, hide %v; want %s", got, stream, hide, c.want)
 			}

@@ -21,8 +21,7 @@ const maxAnswer = 64 << 20
 // answer or a *ProviderError out.
 type doer struct{ c *Client }
 
-// Do makes the request until it has an answer, the error is one that waiting does not help, or the waiting
-// time is over.
+// Do makes the request with the model's settings, which go-openai cannot all say: it leaves out a temperature of zero.
 func (d doer) Do(req *http.Request) (*http.Response, error) {
 	c := d.c
 	info, _ := req.Context().Value(callKey{}).(*call)
@@ -33,7 +32,10 @@ func (d doer) Do(req *http.Request) (*http.Response, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading the request for the model: %w", err)
 	}
-	body = c.prepare(body)
+	if o, err := cutObject(body); err == nil {
+		edit(info.dialect, o, c.opt.Model)
+		body = o.bytes()
+	}
 	info.sent = len(body)
 	c.recordRequest(info, body)
 	r, err := c.exchange(req, body, info)

@@ -122,11 +122,7 @@ func (r *Recorder) outline(body []byte) string {
 			out.Blob = sha
 		}
 	}
-	b, err := json.Marshal(out)
-	if err != nil {
-		return "{}"
-	}
-	return string(b)
+	return string(encode(out))
 }
 
 func (r *Recorder) add(line []byte) {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
+	"net/http"
 	"slices"
 	"strings"
 
@@ -19,14 +20,16 @@ func (responses) list() string { return "input" }
 
 func (responses) errorBody(status int, text string) []byte { return openAIError(status, text) }
 
-func (responses) edit(o *object, m Model) (stream, hideUsage bool) {
-	o.dropLookalikes("model")
-	o.set("model", m.id())
+func (d responses) url(base string, _ *http.Request) string { return base + d.path() }
+func (responses) sign(h http.Header, key string)            { bearer(h, key) }
+
+// adapt never hides the usage, which the last event always says.
+func (responses) adapt(o *object, m Model, _ bool) (hideUsage bool) {
 	if m.Temperature != nil {
 		o.set("temperature", *m.Temperature)
 	}
 	m.limit(o, "max_output_tokens")
-	return string(o.get("stream")) == "true", false // the last event always says the usage
+	return false
 }
 
 func (responses) tools(o *object) map[string]bool {
