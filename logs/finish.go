@@ -127,7 +127,7 @@ func (a *attemptState) count() {
 		use, ok, both = other, both, false
 	}
 	if ok {
-		a.Tokens = Tokens{Input: use.In, Cached: use.Cached, CacheWrite: use.CacheWrite, Output: use.Out, Reasoning: use.Reasoning}
+		a.Tokens = use.tokens()
 		a.CostUSD = use.USD
 	}
 	if both {

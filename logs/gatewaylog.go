@@ -49,8 +49,7 @@ type gatewayLine struct {
 	FinishReason string            `json:"finish_reason"`
 	Bytes        int64             `json:"bytes"`
 	Messages     json.RawMessage   `json:"messages"`
-	New          []gatewayMessage  `json:"-"`
-	Raw          []json.RawMessage `json:"new"`
+	New          []json.RawMessage `json:"new"`
 	Protocol     string            `json:"protocol"` // of an agent outside stint; "" = the built-in agent
 	Body         json.RawMessage   `json:"body"`
 	Blob         string            `json:"blob"`
@@ -156,27 +155,43 @@ func (b *eventBuilder) unfold(l *gatewayLine) error {
 	return nil
 }
 
-func (b *eventBuilder) requestEvents(e EventRow, l *gatewayLine) {
-	e.Kind, e.Text = EventModelRequest, fmt.Sprintf("messages=%s new=%d bytes=%d", cmp.Or(string(l.Messages), "?"), len(l.Raw), l.Bytes)
+// asked is a request as such, whatever the protocol.
+func (b *eventBuilder) asked(e EventRow, l *gatewayLine) {
+	e.Kind, e.Text = EventModelRequest, fmt.Sprintf("messages=%s new=%d bytes=%d", cmp.Or(string(l.Messages), "?"), len(l.New), l.Bytes)
 	if len(l.Messages) > 20 {
 		e.Text = fmt.Sprintf("bytes=%d", l.Bytes)
 	}
 	b.add(e)
-	for _, raw := range l.Raw {
-		var m gatewayMessage
-		_ = json.Unmarshal(raw, &m) // what is no message says nothing
-		l.New = append(l.New, m)
-	}
+}
+
+func (b *eventBuilder) requestEvents(e EventRow, l *gatewayLine) {
+	b.asked(e, l)
+	messages := make([]gatewayMessage, len(l.New))
 	// What the model and its tools said before has events of its own, in this attempt or an earlier one.
 	first := 0
-	for i, m := range l.New {
+	for i, raw := range l.New {
+		m := &messages[i]
+		_ = json.Unmarshal(raw, m) // what is no message says nothing
 		if m.Role != "user" && m.Role != "system" && m.Role != "developer" {
 			first = i + 1
 		}
 	}
-	for _, m := range l.New[first:] {
+	for _, m := range messages[first:] {
 		b.add(EventRow{Actor: "harness", Channel: ChannelPrompt, Kind: EventMessage, Text: m.said()})
 	}
+}
+
+// came is an answer as such, whatever the protocol.
+func (b *eventBuilder) came(e EventRow, l *gatewayLine) {
+	e.Kind, e.Actor, e.Channel, e.Tokens = EventModelAnswer, "provider", ChannelProvider, AnswerUsage(l.Protocol, l.Body).tokens()
+	b.add(e)
+}
+
+// cameWhole is an answer that does not decode: without its structure nobody can tell the provider's words from the
+// model's.
+func (b *eventBuilder) cameWhole(e EventRow, l *gatewayLine) {
+	e.Kind, e.Actor, e.Channel, e.Text = EventModelAnswer, "model", ChannelModel, cmp.Or(l.Preview, string(l.Body))
+	b.add(e)
 }
 
 func (b *eventBuilder) answerEvents(e EventRow, l *gatewayLine) {
@@ -186,22 +201,16 @@ func (b *eventBuilder) answerEvents(e EventRow, l *gatewayLine) {
 			FinishReason string         `json:"finish_reason"`
 		} `json:"choices"`
 	}
-	e.Kind, e.Actor, e.Channel = EventModelAnswer, "provider", ChannelProvider
-	if len(l.Body) == 0 || json.Unmarshal(l.Body, &v) != nil {
-		// Without its structure nobody can tell the provider's words from the model's.
-		e.Actor, e.Channel, e.Text = "model", ChannelModel, cmp.Or(l.Preview, string(l.Body))
-		b.add(e)
+	if json.Unmarshal(l.Body, &v) != nil {
+		b.cameWhole(e, l)
 		return
 	}
-	e.Input, e.Cached, e.CacheWrite, e.Output, e.Reasoning = chatTokens(l.Body)
 	if len(v.Choices) > 0 {
 		e.Text = "finish_reason=" + clip(v.Choices[0].FinishReason, 40)
 	}
-	b.add(e)
+	b.came(e, l)
 	for _, c := range v.Choices {
-		if said := c.Message.said(); strings.TrimSpace(said) != "" {
-			b.add(EventRow{Actor: "model", Channel: ChannelModel, Kind: EventMessage, Text: said})
-		}
+		b.modelSaid(c.Message.said())
 	}
 }
 

@@ -3,7 +3,6 @@ package logs
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
 	"strings"
 )
 
@@ -61,13 +60,9 @@ func plainTo(raw json.RawMessage, depth int) string {
 // agent program said. What an earlier attempt said and did is repeated in the first request; it has its events
 // there.
 func (b *eventBuilder) proxiedRequest(e EventRow, l *gatewayLine) {
-	e.Kind, e.Text = EventModelRequest, fmt.Sprintf("messages=%s new=%d bytes=%d", cmp.Or(string(l.Messages), "?"), len(l.Raw), l.Bytes)
-	if len(l.Messages) > 20 {
-		e.Text = fmt.Sprintf("bytes=%d", l.Bytes)
-	}
-	b.add(e)
+	b.asked(e, l)
 	var said []string
-	for _, raw := range l.Raw {
+	for _, raw := range l.New {
 		var m proxiedPart
 		if json.Unmarshal(raw, &m) != nil {
 			var text string
@@ -117,11 +112,9 @@ func (b *eventBuilder) proxiedResult(id, output string, failed bool) {
 		return
 	}
 	b.calls[id] = names[1:]
-	e := EventRow{Tool: text(names[0]), CallID: text(id)}
-	e.Kind, e.Actor, e.Channel, e.Text = EventToolResult, "tool", ChannelTool, output
-	b.add(e)
+	b.toolGave(names[0], id, output, nil, nil)
 	if failed {
-		b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventNotice, Tool: e.Tool, CallID: e.CallID, Text: "tool_end: failed=true"})
+		b.toolEnded(names[0], id, "failed=true")
 	}
 }
 
@@ -138,33 +131,18 @@ type proxiedAnswer struct {
 	} `json:"incomplete_details"`
 	Content    []proxiedPart `json:"content"`
 	StopReason string        `json:"stop_reason"`
-	Usage      struct {
-		Input      *int64 `json:"input_tokens"`
-		Output     *int64 `json:"output_tokens"`
-		CacheRead  *int64 `json:"cache_read_input_tokens"`
-		CacheWrite *int64 `json:"cache_creation_input_tokens"`
-		In         struct {
-			Cached *int64 `json:"cached_tokens"`
-		} `json:"input_tokens_details"`
-		Out struct {
-			Reasoning *int64 `json:"reasoning_tokens"`
-		} `json:"output_tokens_details"`
-	} `json:"usage"`
 }
 
 // proxiedAnswer turns an answer into events: what came, what the model said, and which tools it called.
 func (b *eventBuilder) proxiedAnswer(e EventRow, l *gatewayLine) {
 	var v proxiedAnswer
-	e.Kind, e.Actor, e.Channel = EventModelAnswer, "provider", ChannelProvider
-	if len(l.Body) == 0 || json.Unmarshal(l.Body, &v) != nil {
-		e.Actor, e.Channel, e.Text = "model", ChannelModel, cmp.Or(l.Preview, string(l.Body))
-		b.add(e)
+	if json.Unmarshal(l.Body, &v) != nil {
+		b.cameWhole(e, l)
 		return
 	}
 	finish, parts := "", []proxiedPart(nil)
 	switch l.Protocol {
 	case "chat":
-		e.Input, e.Cached, e.CacheWrite, e.Output, e.Reasoning = chatTokens(l.Body)
 		for i, c := range v.Choices {
 			if i == 0 {
 				finish = c.FinishReason
@@ -172,18 +150,14 @@ func (b *eventBuilder) proxiedAnswer(e EventRow, l *gatewayLine) {
 			parts = append(parts, c.Message)
 		}
 	case "responses":
-		u := v.Usage
-		e.Input, e.Cached, e.Output, e.Reasoning = without(u.Input, u.In.Cached), u.In.Cached, u.Output, u.Out.Reasoning
 		finish, parts = cmp.Or(v.Incomplete.Reason, v.Status), v.Output
 	default:
-		u := v.Usage
-		e.Input, e.Cached, e.CacheWrite, e.Output = u.Input, u.CacheRead, u.CacheWrite, u.Output
 		finish, parts = v.StopReason, v.Content
 	}
 	if finish != "" {
 		e.Text = "finish_reason=" + clip(finish, 40)
 	}
-	b.add(e)
+	b.came(e, l)
 	for _, p := range parts {
 		b.proxiedPart(p)
 	}
@@ -191,15 +165,13 @@ func (b *eventBuilder) proxiedAnswer(e EventRow, l *gatewayLine) {
 
 // proxiedPart is what one piece of an answer says or calls.
 func (b *eventBuilder) proxiedPart(p proxiedPart) {
-	if said := p.Text + saidIn(p.Content); strings.TrimSpace(said) != "" {
-		b.add(EventRow{Actor: "model", Channel: ChannelModel, Kind: EventMessage, Text: said})
-	}
+	b.modelSaid(p.Text + saidIn(p.Content))
 	call := func(id, name string, arguments json.RawMessage) {
 		if b.calls == nil {
 			b.calls = proxiedCalls{}
 		}
 		b.calls[id] = append(b.calls[id], name)
-		b.add(EventRow{Actor: "model", Channel: ChannelModel, Kind: EventToolCall, Tool: text(name), CallID: text(id), Text: textOrJSON(arguments)})
+		b.toolCalled(name, id, textOrJSON(arguments))
 	}
 	for _, c := range p.ToolCalls {
 		call(c.ID, c.Function.Name, c.Function.Arguments)
@@ -238,44 +210,4 @@ func textOrJSON(raw json.RawMessage) string {
 		return s
 	}
 	return string(raw)
-}
-
-// chatTokens reads the usage of a chat completion. The input leaves out what was read from a cache or written
-// to one.
-func chatTokens(body json.RawMessage) (input, cached, cacheWrite, output, reasoning *int64) {
-	var v struct {
-		Usage struct {
-			Prompt     *int64 `json:"prompt_tokens"`
-			Completion *int64 `json:"completion_tokens"`
-			CacheHit   *int64 `json:"prompt_cache_hit_tokens"` // an older name for cached_tokens
-			Details    struct {
-				Cached     *int64 `json:"cached_tokens"`
-				CacheWrite *int64 `json:"cache_write_tokens"`
-			} `json:"prompt_tokens_details"`
-			OutDetails struct {
-				Reasoning *int64 `json:"reasoning_tokens"`
-			} `json:"completion_tokens_details"`
-		} `json:"usage"`
-	}
-	if json.Unmarshal(body, &v) != nil {
-		return nil, nil, nil, nil, nil
-	}
-	u := v.Usage
-	cached = cmp.Or(u.Details.Cached, u.CacheHit)
-	return without(u.Prompt, cached, u.Details.CacheWrite), cached, u.Details.CacheWrite, u.Completion, u.OutDetails.Reasoning
-}
-
-// without takes parts that are counted on their own from a sum; nil if the sum is unknown.
-func without(sum *int64, parts ...*int64) *int64 {
-	if sum == nil {
-		return nil
-	}
-	n := *sum
-	for _, p := range parts {
-		if p != nil {
-			n -= *p
-		}
-	}
-	n = max(n, 0)
-	return &n
 }

@@ -86,9 +86,7 @@ func (b *eventBuilder) miniAnswer(response []byte) {
 	if json.Unmarshal(response, &v) == nil && len(v.Choices) > 0 {
 		words = "finish_reason=" + clip(v.Choices[0].FinishReason, 40)
 	}
-	var t Tokens
-	t.Input, t.Cached, t.CacheWrite, t.Output, t.Reasoning = chatTokens(response)
-	b.answered(t, words)
+	b.answered(AnswerUsage("chat", response).tokens(), words)
 }
 
 func (b *eventBuilder) miniResult(m *miniMessage, said string) {

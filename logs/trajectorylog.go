@@ -52,7 +52,7 @@ func (b *eventBuilder) trajectoryEvents(raw []byte) error {
 	case EventEnd:
 	case EventUsage:
 		if u := l.Usage; u != nil {
-			e.Tokens = Tokens{Input: u.In, Cached: u.Cached, CacheWrite: u.CacheWrite, Output: u.Out, Reasoning: u.Reasoning}
+			e.Tokens = u.tokens()
 		}
 	default:
 		e.Text, l.Kind, e.Channel = l.Kind, EventNotice, ChannelOther

@@ -6,8 +6,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/stint-bench/stint/logs"
 )
 
 // anthropic is Anthropic's Messages protocol.
@@ -115,24 +113,12 @@ type anthropicBlock struct {
 
 func (anthropic) read(body []byte) reading {
 	var v struct {
-		Model      string           `json:"model"`
 		Content    []anthropicBlock `json:"content"`
 		StopReason string           `json:"stop_reason"`
-		Usage      *struct {
-			Input      *int64 `json:"input_tokens"`
-			Output     *int64 `json:"output_tokens"`
-			CacheRead  *int64 `json:"cache_read_input_tokens"`
-			CacheWrite *int64 `json:"cache_creation_input_tokens"`
-		} `json:"usage"`
 	}
-	one := int64(1)
-	r := reading{usage: logs.Usage{Via: "gateway", Requests: &one}}
+	var r reading
 	if json.Unmarshal(body, &v) != nil {
 		return r
-	}
-	r.usage.ModelReturned = v.Model
-	if u := v.Usage; u != nil {
-		r.usage.In, r.usage.Out, r.usage.Cached, r.usage.CacheWrite = u.Input, u.Output, u.CacheRead, u.CacheWrite
 	}
 	r.finish = v.StopReason
 	r.length = v.StopReason == "max_tokens" || v.StopReason == "model_context_window_exceeded"

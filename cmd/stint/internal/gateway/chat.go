@@ -92,7 +92,7 @@ func (chat) callIDs(message []byte) []string {
 }
 
 func (chat) read(body []byte) reading {
-	r := reading{usage: answerUsage(body)}
+	var r reading
 	var v struct {
 		Choices []struct {
 			Message struct {

@@ -3,8 +3,6 @@ package gateway
 import (
 	"encoding/json"
 	"net/http"
-
-	"github.com/stint-bench/stint/logs"
 )
 
 // dialect is one protocol in which agents speak to models. Implementations have no state.
@@ -43,7 +41,6 @@ type assembler interface {
 
 // reading is what an answer holds.
 type reading struct {
-	usage  logs.Usage
 	calls  []toolCall
 	said   bool // text that is not empty
 	finish string

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"time"
@@ -160,14 +161,21 @@ func (u *upstream) once(ctx context.Context, req *http.Request, body []byte, inf
 		return nil, u.recordFailure(began, info, failure(status, resp.Header, answer, time.Now()))
 	}
 	info.wait()
-	info.received, info.usage = len(answer), info.dialect.read(answer).usage
-	event := map[string]any{"status": resp.StatusCode, "try": info.tries, "duration_s": seconds(began), "body": json.RawMessage(answer)}
+	info.received = len(answer)
+	u.recordAnswer(out, info, answer, nil)
+	out.body = answer
+	return out, nil
+}
+
+// recordAnswer records a whole answer, and what it took.
+func (u *upstream) recordAnswer(r *reply, info *call, body []byte, more map[string]any) {
+	info.usage = usageOf(info.dialect, body)
+	event := map[string]any{"status": r.resp.StatusCode, "try": info.tries, "duration_s": seconds(r.began), "body": json.RawMessage(body)}
 	if info.proxied {
 		event["protocol"] = info.dialect.name()
 	}
+	maps.Copy(event, more)
 	u.opt.Recorder.Event("answer", event)
-	out.body = answer
-	return out, nil
 }
 
 // firstEvent waits for the first event of a stream: until then a failure is one that another try may mend.

@@ -58,9 +58,7 @@ func (a *Attempt) relay(ctx context.Context, w http.ResponseWriter, rep *reply, 
 	}
 	cut := a.cutBy(ctx, parts, failed, end, info)
 	if cut == nil {
-		info.usage = read.usage
-		a.opt.Recorder.Event("answer", map[string]any{"protocol": info.dialect.name(), "stream": true, "status": rep.resp.StatusCode, "try": info.tries,
-			"duration_s": seconds(rep.began), "first_event_s": first, "body": json.RawMessage(body)})
+		a.recordAnswer(rep, info, body, map[string]any{"stream": true, "first_event_s": first})
 		a.settle(info, nil)
 		a.observe(read, info)
 	} else {

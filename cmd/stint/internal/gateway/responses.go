@@ -7,8 +7,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-
-	"github.com/stint-bench/stint/logs"
 )
 
 // responses is OpenAI's Responses protocol.
@@ -80,36 +78,15 @@ type responseItem struct {
 
 func (responses) read(body []byte) reading {
 	var v struct {
-		Model      string            `json:"model"`
 		Status     string            `json:"status"`
 		Output     []json.RawMessage `json:"output"`
 		Incomplete *struct {
 			Reason string `json:"reason"`
 		} `json:"incomplete_details"`
-		Usage *struct {
-			Input   *int64 `json:"input_tokens"`
-			Output  *int64 `json:"output_tokens"`
-			Details struct {
-				Cached     *int64 `json:"cached_tokens"`
-				CacheWrite *int64 `json:"cache_write_tokens"`
-			} `json:"input_tokens_details"`
-			OutDetails struct {
-				Reasoning *int64 `json:"reasoning_tokens"`
-			} `json:"output_tokens_details"`
-		} `json:"usage"`
 	}
-	one := int64(1)
-	r := reading{usage: logs.Usage{Via: "gateway", Requests: &one}}
+	var r reading
 	if json.Unmarshal(body, &v) != nil {
 		return r
-	}
-	r.usage.ModelReturned = v.Model
-	if u := v.Usage; u != nil {
-		r.usage.Out, r.usage.Cached, r.usage.CacheWrite, r.usage.Reasoning = u.Output, u.Details.Cached, u.Details.CacheWrite, u.OutDetails.Reasoning
-		if u.Input != nil {
-			in := max(0, *u.Input-count(u.Details.Cached)-count(u.Details.CacheWrite))
-			r.usage.In = &in
-		}
 	}
 	r.finish = v.Status
 	if v.Incomplete != nil && v.Incomplete.Reason != "" {

@@ -1,53 +1,12 @@
 package gateway
 
-import (
-	"encoding/json"
+import "github.com/stint-bench/stint/logs"
 
-	"github.com/stint-bench/stint/logs"
-)
-
-// answerUsage reads the usage of one chat-completions answer. A count that the provider does not give is
-// nil. In excludes what was read from a cache and, where the provider says it, what was written to one.
-func answerUsage(body []byte) logs.Usage {
-	var v struct {
-		Model string `json:"model"`
-		Usage *struct {
-			Prompt     *int64 `json:"prompt_tokens"`
-			Completion *int64 `json:"completion_tokens"`
-			Details    *struct {
-				Cached     *int64 `json:"cached_tokens"`
-				CacheWrite *int64 `json:"cache_write_tokens"`
-			} `json:"prompt_tokens_details"`
-			OutDetails *struct {
-				Reasoning *int64 `json:"reasoning_tokens"`
-			} `json:"completion_tokens_details"`
-			CacheHit *int64 `json:"prompt_cache_hit_tokens"` // an older name for cached_tokens
-		} `json:"usage"`
-	}
+// usageOf is what one whole answer took.
+func usageOf(d dialect, body []byte) logs.Usage {
 	one := int64(1)
-	u := logs.Usage{Via: "gateway", Requests: &one}
-	if json.Unmarshal(body, &v) != nil {
-		return u
-	}
-	u.ModelReturned = v.Model
-	if v.Usage == nil {
-		return u
-	}
-	u.Out = v.Usage.Completion
-	u.Cached = v.Usage.CacheHit
-	if d := v.Usage.Details; d != nil {
-		u.CacheWrite = d.CacheWrite
-		if d.Cached != nil {
-			u.Cached = d.Cached
-		}
-	}
-	if d := v.Usage.OutDetails; d != nil {
-		u.Reasoning = d.Reasoning
-	}
-	if v.Usage.Prompt != nil {
-		in := max(0, *v.Usage.Prompt-count(u.Cached)-count(u.CacheWrite))
-		u.In = &in
-	}
+	u := logs.AnswerUsage(d.name(), body)
+	u.Via, u.Requests = "gateway", &one
 	return u
 }
 
