@@ -3,9 +3,9 @@ package sandbox
 import (
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"os"
-	"os/signal"
 	"strconv"
 
 	"golang.org/x/sys/unix"
@@ -45,20 +45,15 @@ func ContainedMain(args []string, verb func(args []string) int) int {
 	if args[3] == insideStint {
 		return verb(args[4:])
 	}
-	if port, err := strconv.Atoi(args[1]); err != nil || port != 0 {
-		var l net.Listener
-		if err == nil {
-			l, err = net.Listen("tcp4", "127.0.0.1:"+args[1])
-		}
-		if err != nil {
-			fmt.Fprintf(os.Stderr, "stint: forwarding the gateway: %v\n", err)
-			return initFault
-		}
-		go Relay(l, args[2])
+	port, err := strconv.Atoi(args[1])
+	if err == nil && port != 0 {
+		err = forward(port, args[2])
 	}
-	signals := make(chan os.Signal, 64)
-	signal.Notify(signals)
-	return report(supervise(args[3:], signals), conn)
+	if err != nil {
+		fmt.Fprintf(os.Stderr, "stint: in the container: %v\n", err)
+		return initFault
+	}
+	return report(supervise(args[3:]), conn)
 }
 
 // contained tells who started the container that it is up, and waits for the word to go on.
@@ -84,7 +79,7 @@ func contained() (*net.UnixConn, error) {
 }
 
 // report hands the report on and makes an exit code of it.
-func report(r initReport, to interface{ Write([]byte) (int, error) }) int {
+func report(r initReport, to io.Writer) int {
 	b, err := json.Marshal(r)
 	if err == nil {
 		_, err = to.Write(b)

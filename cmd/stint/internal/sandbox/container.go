@@ -77,7 +77,7 @@ func (s *Sandbox) tryContainer(ctx context.Context) error {
 		for _, extra := range containerVariants {
 			version, _ := containerOutput(ctx, path, "--version")
 			s.container = containerProgram{path: path, name: name, version: firstVersion(version), image: image, extra: extra}
-			err := s.probeContainer(ctx)
+			err := s.probe(ctx, time.Minute)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
@@ -90,19 +90,6 @@ func (s *Sandbox) tryContainer(ctx context.Context) error {
 	}
 	return unavailable(strings.Join(tried, "; "), "install podman (`apt-get install podman`) and load the image (`podman pull IMAGE`, `podman build`, "+
 		"or a root folder: `tar -C ROOT -c . | podman import - NAME`); or use `sandbox: bubblewrap`")
-}
-
-func (s *Sandbox) probeContainer(ctx context.Context) error {
-	dir, err := os.MkdirTemp("", "stint-probe-")
-	if err != nil {
-		return fmt.Errorf("making a folder for the sandbox probe: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	exit, err := s.Run(ctx, Command{Argv: []string{"true"}, Workspace: dir, Timeout: time.Minute})
-	if err == nil && (exit.Code == nil || *exit.Code != 0) {
-		err = fmt.Errorf("its probe ended badly: %s", lastLine(exit.Stderr))
-	}
-	return err
 }
 
 // containerOutput runs the program for a short answer; when it fails, the answer is the last line of its complaint.
@@ -122,26 +109,11 @@ func containerOutput(ctx context.Context, path string, args ...string) (string, 
 
 // containerRuntimes asks the image for the runtimes: those of the host are not visible.
 func (s *Sandbox) containerRuntimes(ctx context.Context) ([]runtimeFound, error) {
-	names, optional := s.opt.Runtimes, s.opt.Trusted
-	if names == nil {
-		names, optional = []string{"python3", "node"}, true
-	}
-	names = slices.Clone(names)
-	for _, n := range s.opt.Needs {
-		if !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
-	slices.Sort(names)
-	dir, err := os.MkdirTemp("", "stint-probe-")
-	if err != nil {
-		return nil, fmt.Errorf("making a folder for the sandbox probe: %w", err)
-	}
-	defer os.RemoveAll(dir)
+	names, optional := s.opt.wantedRuntimes()
 	var found []runtimeFound
 	for _, name := range names {
 		const ask = `p=$(command -v "$1") || exit 9; echo "$p"; "$1" --version 2>/dev/null || "$1" version`
-		exit, err := s.Run(ctx, Command{Argv: []string{"/bin/sh", "-c", ask, "sh", name}, Workspace: dir, Timeout: time.Minute})
+		exit, err := s.runEmpty(ctx, time.Minute, "/bin/sh", "-c", ask, "sh", name)
 		if err != nil {
 			return nil, err
 		}
@@ -304,9 +276,9 @@ func (r *running) startContainer() (err error) {
 		return fail(err)
 	}
 	r.conn = conn
-	ch := make(chan bwrapStatus, 1)
+	ch := make(chan status, 1)
 	r.status = ch
-	go func() { ch <- bwrapStatus{report: readReport(conn)} }()
+	go func() { ch <- status{report: readReport(conn)} }()
 	return nil
 }
 

@@ -2,9 +2,7 @@ package sandbox
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
@@ -109,32 +107,5 @@ func TestContainerForwards(t *testing.T) {
 // Killed itself, stint leaves no container.
 func TestNoContainerOutlivesUs(t *testing.T) {
 	container(t, Options{})
-	mark := fmt.Sprintf("33.%d", time.Now().UnixNano())
-	cmd := exec.Command(os.Args[0], "__hold", KindContainer, mark)
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	running := func() bool {
-		for _, p := range processes("/proc") {
-			if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid)); string(b) == "sleep\x00"+mark+"\x00" && !p.zombie {
-				return true
-			}
-		}
-		return false
-	}
-	wait := func(want bool) bool {
-		for range 3000 {
-			if running() == want {
-				return true
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-		return false
-	}
-	begun := wait(true)
-	_ = cmd.Process.Kill()
-	_ = cmd.Wait()
-	if !begun || !wait(false) {
-		t.Errorf("begun %v, still running %v", begun, running())
-	}
+	outlived(t, KindContainer, "33", 3000)
 }

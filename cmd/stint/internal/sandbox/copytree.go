@@ -29,6 +29,14 @@ func CheckTree(dir string, most int64) error {
 // followed; sockets, devices and FIFOs are left out; permissions stay, without set-user-id and the like; what
 // its owner may not read is made readable first. Nothing may change src meanwhile.
 func CopyTree(src, dst string) error {
+	err := copyTree(src, dst)
+	if err != nil {
+		return fmt.Errorf("copying the folder %s to %s: %w", src, dst, err)
+	}
+	return nil
+}
+
+func copyTree(src, dst string) error {
 	info, err := os.Lstat(src)
 	if err == nil && !info.IsDir() {
 		err = fmt.Errorf("%s is no folder", src)
@@ -37,16 +45,8 @@ func CopyTree(src, dst string) error {
 		err = os.MkdirAll(dst, 0o700)
 	}
 	if err != nil {
-		return fmt.Errorf("copying the folder %s to %s: %w", src, dst, err)
+		return err
 	}
-	err = copyRoots(src, dst, info.Mode().Perm(), &copier{})
-	if err != nil {
-		return fmt.Errorf("copying the folder %s to %s: %w", src, dst, err)
-	}
-	return nil
-}
-
-func copyRoots(src, dst string, perm fs.FileMode, c *copier) error {
 	from, err := os.OpenRoot(src)
 	if err != nil {
 		return err
@@ -57,10 +57,10 @@ func copyRoots(src, dst string, perm fs.FileMode, c *copier) error {
 		return err
 	}
 	defer to.Close()
-	if err := c.folder(from, to, 0); err != nil {
+	if err := (&copier{}).folder(from, to, 0); err != nil {
 		return err
 	}
-	return os.Chmod(dst, perm|0o700)
+	return os.Chmod(dst, info.Mode().Perm()|0o700)
 }
 
 // copier copies between open folders: paths may be longer than the kernel takes. Without a folder to copy to it only
@@ -71,12 +71,7 @@ func (c *copier) folder(from, to *os.Root, level int) error {
 	if level > maxLevels {
 		return &TreeError{fmt.Sprintf("folders are nested deeper than %d", maxLevels)}
 	}
-	f, err := from.Open(".")
-	if err != nil {
-		return err
-	}
-	names, err := f.Readdirnames(-1)
-	f.Close()
+	names, err := namesIn(from)
 	if err != nil {
 		return err
 	}
@@ -105,6 +100,16 @@ func (c *copier) folder(from, to *os.Root, level int) error {
 		}
 	}
 	return nil
+}
+
+// namesIn lists an open folder.
+func namesIn(root *os.Root) ([]string, error) {
+	f, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return f.Readdirnames(-1)
 }
 
 // below copies a folder. It gets its permissions last, so that a read-only one can be filled.

@@ -50,26 +50,29 @@ const (
 // InitMain is the hidden verb `stint __init PORT SOCKET FD COMMAND...`: it forwards the port, runs the command, reaps
 // what it leaves and reports to the descriptor. It returns the exit code: that of the command, 128+n for a signal.
 func InitMain(args []string) int {
-	if err := Harden(); err != nil {
-		fmt.Fprintf(os.Stderr, "stint: %v\n", err)
-		return initFault
+	err := Harden()
+	var port, fd int
+	if err == nil {
+		port, fd, err = initArgs(args)
 	}
-	port, fd, err := initArgs(args)
+	if err == nil {
+		err = forward(port, args[1])
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "stint: %v\n", err)
 		return initFault
 	}
-	reportTo := os.NewFile(uintptr(fd), "report")
+	return report(supervise(args[3:]), os.NewFile(uintptr(fd), "report"))
+}
+
+// forward makes a port of the loopback the way to a socket.
+func forward(port int, socket string) error {
 	l, err := net.Listen("tcp4", "127.0.0.1:"+strconv.Itoa(port))
 	if err != nil {
-		fmt.Fprintf(os.Stderr, "stint: forwarding the gateway: %v\n", err)
-		return initFault
+		return fmt.Errorf("forwarding the gateway: %w", err)
 	}
-	go Relay(l, args[1])
-	// Every signal is taken, so that none sent from inside harms the first process.
-	signals := make(chan os.Signal, 64)
-	signal.Notify(signals)
-	return report(supervise(args[3:], signals), reportTo)
+	go Relay(l, socket)
+	return nil
 }
 
 func initArgs(args []string) (port, fd int, err error) {
@@ -86,7 +89,10 @@ func initArgs(args []string) (port, fd int, err error) {
 }
 
 // supervise runs a command in a session of its own, passes requests to end on to it, and reaps every orphan.
-func supervise(argv []string, signals <-chan os.Signal) initReport {
+func supervise(argv []string) initReport {
+	// Every signal is taken, so that none sent from inside harms the first process.
+	signals := make(chan os.Signal, 64)
+	signal.Notify(signals)
 	path, err := exec.LookPath(argv[0])
 	if err != nil {
 		return initReport{Failed: fmt.Sprintf("%s is not there: %v", argv[0], err)}

@@ -18,30 +18,18 @@ const removeLevels = 64
 // owner may not enter them, and it needs no more descriptors however deep folders are nested. A folder that does not
 // exist is no error.
 func RemoveTree(dir string) error {
-	err := removeTree(dir)
+	parent, err := os.OpenRoot(filepath.Dir(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = RemoveIn(parent, filepath.Base(dir))
+		parent.Close()
+	}
 	if err != nil {
 		return fmt.Errorf("removing %s: %w", dir, err)
 	}
 	return nil
-}
-
-func removeTree(dir string) error {
-	st, err := os.Lstat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	if st.IsDir() {
-		parent, err := os.OpenRoot(filepath.Dir(dir))
-		if err != nil {
-			return err
-		}
-		defer parent.Close()
-		return RemoveIn(parent, filepath.Base(dir))
-	}
-	return os.Remove(dir)
 }
 
 // RemoveIn is RemoveTree for an entry of an open folder; name has no slash.
@@ -85,12 +73,7 @@ type remover struct {
 }
 
 func (r *remover) empty(root *os.Root, level int) error {
-	f, err := root.Open(".")
-	if err != nil {
-		return err
-	}
-	names, err := f.Readdirnames(-1)
-	f.Close()
+	names, err := namesIn(root)
 	if err != nil {
 		return err
 	}

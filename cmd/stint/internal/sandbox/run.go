@@ -70,17 +70,18 @@ type running struct {
 	stdout, stderr *stream
 	copies         sync.WaitGroup
 	readers        []*os.File
-	status         <-chan bwrapStatus // under bubblewrap, what bwrap says after the start
-	child          int                // first process of the namespace
-	done           chan error         // the end of cmd, where somebody waits for it already
-	name           string             // of the container
-	folder         string             // of the container's start, on the host
-	conn           *net.UnixConn      // to the container's first process
+	status         <-chan status // what is said of the command's end in a namespace, by bwrap or the first process
+	child          int           // first process of the namespace
+	done           chan error    // the end of cmd, where somebody waits for it already
+	name           string        // of the container
+	folder         string        // of the container's start, on the host
+	conn           *net.UnixConn // to the container's first process
 	oom            int64
 }
 
-type bwrapStatus struct {
-	exit   *int
+// status is how a command ended, other than what the program that started it says by its own end.
+type status struct {
+	exit   *int        // nil: bwrap did not say
 	report *initReport // nil: there is none
 }
 
@@ -248,13 +249,13 @@ func (r *running) startBubblewrap() error {
 		t.statusR.Close()
 		return r.spawnFailed(err)
 	}
-	ch := make(chan bwrapStatus, 1)
+	ch := make(chan status, 1)
 	r.status = ch
 	reportR := t.reportR
 	t.reportR = nil
 	go func() {
 		defer t.statusR.Close()
-		var st bwrapStatus
+		var st status
 		if reportR != nil {
 			st.report = readReport(reportR)
 		}
@@ -491,27 +492,24 @@ func (r *running) exit(e Exit) (Exit, error) {
 		return e, nil
 	}
 	if st.exit == nil {
-		// bwrap ended before the command did: somebody outside killed it.
+		// Somebody outside killed the program that started it.
 		return e, &SpawnError{What: filepath.Base(r.cmd.Path), Err: fmt.Errorf("it ended before the command did (%s)", e.Signal)}
 	}
 	e.Code, e.Signal = st.exit, ""
 	if *st.exit == 137 && oomKills() > r.oom {
 		e.By, e.Limit = "oom", "memory"
 	}
-	if r.command.Forward == nil && st.report == nil {
-		return e, nil
-	}
-	switch {
-	case st.report == nil && e.By == "self":
+	switch said := st.report; {
+	case said == nil && r.command.Forward != nil && e.By == "self":
 		return e, &SpawnError{What: r.command.Argv[0], Err: fmt.Errorf("the first process of the sandbox ended without a word (exit code %d): %s", *st.exit, r.stderr.Lines(1, 500))}
-	case st.report == nil:
-	case st.report.Failed != "" && r.command.Forward == nil:
+	case said == nil:
+	case said.Failed == "":
+		e.Code, e.Signal = said.Code, said.Signal
+	case r.command.Forward != nil:
+		return e, &SpawnError{What: r.command.Argv[0], Err: errors.New(said.Failed), Missing: true}
+	default:
 		code := 127
 		e.Code = &code
-	case st.report.Failed != "":
-		return e, &SpawnError{What: r.command.Argv[0], Err: errors.New(st.report.Failed), Missing: true}
-	default:
-		e.Code, e.Signal = st.report.Code, st.report.Signal
 	}
 	return e, nil
 }

@@ -9,7 +9,6 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
 	"strings"
 	"time"
 )
@@ -42,20 +41,21 @@ func (r runtimeFound) label() string {
 	return r.name + " " + r.version
 }
 
-// findRuntimes resolves the runtimes of opt, sorted by name. In a trusted sandbox a missing one is left
-// out, unless something there needs it.
-func findRuntimes(ctx context.Context, opt Options) ([]runtimeFound, error) {
-	names, optional := opt.Runtimes, opt.Trusted
+// wantedRuntimes names the runtimes to look for, sorted, and says whether those that nothing needs may be missing.
+func (opt *Options) wantedRuntimes() (names []string, optional bool) {
+	names, optional = opt.Runtimes, opt.Trusted
 	if names == nil {
 		names, optional = []string{"python3", "node"}, true
 	}
-	names = append([]string(nil), names...)
-	for _, n := range opt.Needs {
-		if !slices.Contains(names, n) {
-			names = append(names, n)
-		}
-	}
-	sort.Strings(names)
+	names = slices.Concat(names, opt.Needs)
+	slices.Sort(names)
+	return slices.Compact(names), optional
+}
+
+// findRuntimes resolves the runtimes of opt, sorted by name. In a trusted sandbox a missing one is left
+// out, unless something there needs it.
+func findRuntimes(ctx context.Context, opt Options) ([]runtimeFound, error) {
+	names, optional := opt.wantedRuntimes()
 	var found []runtimeFound
 	for _, name := range names {
 		path, err := opt.LookPath(name)

@@ -261,22 +261,32 @@ func (s *Sandbox) tryBubblewrap(ctx context.Context) error {
 		return err
 	}
 	s.bwrap, s.kind = prog, KindBubblewrap
-	dir, err := os.MkdirTemp("", "stint-probe-")
-	if err != nil {
-		return fmt.Errorf("making a folder for the sandbox probe: %w", err)
-	}
-	defer os.RemoveAll(dir)
-	exit, err := s.Run(ctx, Command{Argv: []string{"true"}, Workspace: dir, Timeout: 20 * time.Second})
-	if err == nil && (exit.Code == nil || *exit.Code != 0) {
-		err = fmt.Errorf("its probe ended badly: %s", lastLine(exit.Stderr))
-	}
-	if err != nil {
+	if err := s.probe(ctx, 20*time.Second); err != nil {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
 		return &UnavailableError{KindBubblewrap, err.Error(), bubblewrapWayOut()}
 	}
 	return nil
+}
+
+// probe runs the shortest command there is.
+func (s *Sandbox) probe(ctx context.Context, timeout time.Duration) error {
+	exit, err := s.runEmpty(ctx, timeout, "true")
+	if err == nil && (exit.Code == nil || *exit.Code != 0) {
+		err = fmt.Errorf("its probe ended badly: %s", lastLine(exit.Stderr))
+	}
+	return err
+}
+
+// runEmpty runs a command in an empty workspace, which is removed.
+func (s *Sandbox) runEmpty(ctx context.Context, timeout time.Duration, argv ...string) (Exit, error) {
+	dir, err := os.MkdirTemp("", "stint-probe-")
+	if err != nil {
+		return Exit{}, fmt.Errorf("making a folder for the sandbox probe: %w", err)
+	}
+	defer os.RemoveAll(dir)
+	return s.Run(ctx, Command{Argv: argv, Workspace: dir, Timeout: timeout})
 }
 
 // Kind is bubblewrap, container or none.

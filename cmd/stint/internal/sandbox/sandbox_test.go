@@ -210,35 +210,42 @@ func TestDaemonEndsWithTheCommand(t *testing.T) {
 // Killed itself, stint leaves nothing running.
 func TestNothingOutlivesUs(t *testing.T) {
 	both(t, Options{}, func(t *testing.T, s *Sandbox) {
-		mark := fmt.Sprintf("32.%d", time.Now().UnixNano())
-		cmd := exec.Command(os.Args[0], "__hold", s.Kind(), mark)
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
-		}
-		running := func() bool {
-			for _, p := range processes("/proc") {
-				if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid)); string(b) == "sleep\x00"+mark+"\x00" && !p.zombie {
-					return true
-				}
-			}
-			return false
-		}
-		wait := func(want bool) bool {
-			for range 500 {
-				if running() == want {
-					return true
-				}
-				time.Sleep(10 * time.Millisecond)
-			}
-			return false
-		}
-		begun := wait(true)
-		_ = cmd.Process.Kill()
-		_ = cmd.Wait()
-		if !begun || !wait(false) {
-			t.Errorf("begun %v, still running %v", begun, running())
-		}
+		outlived(t, s.Kind(), "32", 500)
 	})
+}
+
+// outlived kills a stint while a command runs in a sandbox of a kind, and fails if that goes on. Seconds make the
+// command's name; the looks are a hundredth of a second apart.
+func outlived(t *testing.T, kind, seconds string, looks int) {
+	t.Helper()
+	mark := fmt.Sprintf("%s.%d", seconds, time.Now().UnixNano())
+	cmd := exec.Command(os.Args[0], "__hold", kind, mark)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	running := func() bool {
+		for _, p := range processes("/proc") {
+			if b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", p.pid)); string(b) == "sleep\x00"+mark+"\x00" && !p.zombie {
+				return true
+			}
+		}
+		return false
+	}
+	wait := func(want bool) bool {
+		for range looks {
+			if running() == want {
+				return true
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		return false
+	}
+	begun := wait(true)
+	_ = cmd.Process.Kill()
+	_ = cmd.Wait()
+	if !begun || !wait(false) {
+		t.Errorf("begun %v, still running %v", begun, running())
+	}
 }
 
 func TestBubblewrapHidesTheHost(t *testing.T) {
