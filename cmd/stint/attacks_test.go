@@ -260,12 +260,8 @@ func TestContainerEpisode(t *testing.T) {
 	if out.tables == nil {
 		t.Fatal(out.err)
 	}
-	var got []string
-	for _, a := range out.tables.Attempts {
-		got = append(got, fmt.Sprintf("%d.%d %s passed=%v %s", a.Turn, *a.Attempt, a.Kind, *a.Passed, *a.Completion))
-	}
 	want := []string{"0.0 first passed=false cut", "0.1 retry passed=true clean", "1.0 first passed=false clean", "1.1 retry passed=true clean"}
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, out.attempts()); diff != "" {
 		t.Fatalf("attempts (-want +got):\n%s%s", diff, out.detail())
 	}
 	if s := out.tables.Episodes[0].Sandbox; !strings.HasPrefix(s, "container") || !strings.Contains(s, image) {

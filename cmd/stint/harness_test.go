@@ -205,6 +205,15 @@ func (out *outcome) detail() string {
 	return strings.Join(all, "\n")
 }
 
+// attempts are the attempts in a few words each.
+func (out *outcome) attempts() []string {
+	var list []string
+	for _, a := range out.tables.Attempts {
+		list = append(list, fmt.Sprintf("%d.%d %s passed=%v %s", a.Turn, *a.Attempt, a.Kind, *a.Passed, *a.Completion))
+	}
+	return list
+}
+
 // event says whether one of the events has this kind, and a text with these words.
 func (out *outcome) event(via, kind, words string) bool {
 	for _, e := range out.tables.Events {

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"errors"
-	"net/http"
-
 	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
 	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 )
@@ -23,11 +20,5 @@ func (f *scenarioNew) choosing(e *env) (*suite.ChoosingModel, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &suite.ChoosingModel{Completer: client, Invalid: unreadable, ID: f.model, Temperature: m.Temperature, MaxOutput: f.maxOutput}, nil
-}
-
-// unreadable reports whether a model did answer, but not in a form that can be read.
-func unreadable(err error) bool {
-	var provider *gateway.ProviderError
-	return errors.As(err, &provider) && provider.Status == http.StatusOK
+	return &suite.ChoosingModel{Completer: client, Invalid: gateway.Unreadable, ID: f.model, Temperature: m.Temperature, MaxOutput: f.maxOutput}, nil
 }

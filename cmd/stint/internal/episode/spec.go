@@ -136,7 +136,7 @@ func (s *Spec) fill() error {
 		s.Start.Mode = ModeFailStop
 	case ModeFailStop, ModeContinue, ModeTeleport:
 	default:
-		return fmt.Errorf("running episode %s: mode %q is not available in this version of stint", s.ID, s.Start.Mode)
+		return fmt.Errorf("running episode %s: there is no mode %q", s.ID, s.Start.Mode)
 	}
 	if s.Work == "" {
 		s.Work = filepath.Join(s.Dir, "work")

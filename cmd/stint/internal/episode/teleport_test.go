@@ -155,10 +155,7 @@ func (idle) Run(_ context.Context, r harness.Request) (harness.Result, error) {
 // The code base that a turn starts from runs: who leaves it alone fails by the checks of the change, and by no other.
 func TestTeleportIdle(t *testing.T) {
 	if _, err := exec.LookPath("python3"); err != nil {
-		if os.Getenv("STINT_REQUIRE") != "" {
-			t.Fatal(err)
-		}
-		t.Skip("needs python3")
+		missing(t, err)
 	}
 	box, err := sandbox.New(context.Background(), sandbox.Options{Kind: sandbox.KindNone, Trusted: true, Runtimes: []string{}, Needs: []string{"python3"}})
 	if err != nil {

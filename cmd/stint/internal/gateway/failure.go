@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -49,6 +50,12 @@ func (e *ProviderError) Error() string {
 }
 
 func (e *ProviderError) Unwrap() error { return e.Err }
+
+// Unreadable reports whether an error says that the model did answer, but not in a form that can be read.
+func Unreadable(err error) bool {
+	var provider *ProviderError
+	return errors.As(err, &provider) && provider.Status == http.StatusOK
+}
 
 // Hint is the way out where a user has one.
 func (e *ProviderError) Hint() string {

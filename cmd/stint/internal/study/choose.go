@@ -2,9 +2,7 @@ package study
 
 import (
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
@@ -13,12 +11,10 @@ import (
 
 // samplerKey reports that the variable with the key of the model that chooses the scenarios is not set.
 func (s *Study) samplerKey(getenv func(string) string) error {
-	m := s.Model(s.Scenarios.Model)
-	if m == nil || m.KeyEnv == "" || getenv(m.KeyEnv) != "" {
-		return nil
+	if m := s.Model(s.Scenarios.Model); m != nil {
+		return s.modelKey(m, getenv)
 	}
-	return s.src.errorAt(m.keyAt, fmt.Sprintf("export %s=… and run again; a model without a key has no key_env", m.KeyEnv),
-		"the environment variable %s, which holds the key of model %s, is not set", m.KeyEnv, m.Name)
+	return nil
 }
 
 // choosing is the model of the study that chooses its scenarios. It is asked outside the budgets of episodes.
@@ -30,19 +26,12 @@ func (w *work) choosing() (*suite.ChoosingModel, error) {
 	if err := s.samplerKey(w.opt.Getenv); err != nil {
 		return nil, err
 	}
-	m := s.Model(s.Scenarios.Model)
-	g := gateway.Model{Name: m.Name, ID: m.ID, URL: m.URL, MaxOutput: m.MaxOutput, Temperature: m.Temperature}
-	if m.KeyEnv != "" {
-		g.Key = w.opt.Getenv(m.KeyEnv)
-	}
-	client, err := gateway.NewClient(gateway.Options{Model: g, Retry: s.Gateway.Retry, ProviderWait: s.Gateway.ProviderWait, Now: w.opt.Now})
+	m := w.model(Config{Model: s.Scenarios.Model})
+	client, err := gateway.NewClient(gateway.Options{Model: m, Retry: s.Gateway.Retry, ProviderWait: s.Gateway.ProviderWait, Now: w.opt.Now})
 	if err != nil {
 		return nil, err
 	}
-	return &suite.ChoosingModel{Completer: client, ID: m.ID, Temperature: m.Temperature, MaxOutput: m.MaxOutput, Invalid: func(err error) bool {
-		var provider *gateway.ProviderError
-		return errors.As(err, &provider) && provider.Status == http.StatusOK
-	}}, nil
+	return &suite.ChoosingModel{Completer: client, ID: m.ID, Temperature: m.Temperature, MaxOutput: m.MaxOutput, Invalid: gateway.Unreadable}, nil
 }
 
 // choose lets a model choose the scenario, which is proven, since no test of ours has seen such a sequence before.

@@ -34,14 +34,20 @@ func (l *library) draw(ctx context.Context, i int) (*material, *suite.File, erro
 	opt := scenario.Options{
 		Seed: scenarioSeed(s.Seed, i), Changes: s.Scenarios.Changes, Name: scenarioName(i), Delivery: suite.CanonicalDelivery, Schedule: s.Scenarios.Schedule,
 	}
+	drawn := byRules
 	if l.choosing != nil {
-		made, f, err := l.choose(ctx, opt)
-		if err != nil {
-			return nil, nil, err
-		}
-		m, err := s.equipped(made, f)
-		return m, f, err
+		drawn = l.choose
 	}
+	made, f, err := drawn(ctx, opt)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := s.equipped(made, f)
+	return m, f, err
+}
+
+// byRules lets the rules choose the scenario.
+func byRules(ctx context.Context, opt scenario.Options) (*suite.Material, *suite.File, error) {
 	sc, err := scenario.Generate(opt)
 	if err != nil {
 		return nil, nil, err
@@ -50,9 +56,7 @@ func (l *library) draw(ctx context.Context, i int) (*material, *suite.File, erro
 	if err != nil {
 		return nil, nil, err
 	}
-	f := suite.NewFile(made, s.Scenarios.Schedule, suite.SamplerRules)
-	m, err := s.equipped(made, f)
-	return m, f, err
+	return made, suite.NewFile(made, opt.Schedule, suite.SamplerRules), nil
 }
 
 // equipped adds what the configurations of the study need.

@@ -1,6 +1,7 @@
 package study
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -81,16 +82,9 @@ func (s *Study) readSet(n, set *node) error {
 	s.set = prepared
 	s.Scenarios = Scenarios{
 		Count: count, Changes: first.Changes, Set: set.text, Sampler: first.Sampler, Schedule: first.Schedule,
-		Delivery: textOr(n.get("delivery"), orText(first.Delivery, scenario.DeliveryDeltaFile)),
+		Delivery: textOr(n.get("delivery"), cmp.Or(first.Delivery, scenario.DeliveryDeltaFile)),
 	}
 	return nil
-}
-
-func orText(text, fallback string) string {
-	if text == "" {
-		return fallback
-	}
-	return text
 }
 
 // copySet puts the scenarios of the study's set into the run directory. One that is there stays; that it is the same was

@@ -299,13 +299,23 @@ func (s *Study) missingKey(getenv func(string) string, episodes []PlannedEpisode
 	}
 	for i := range s.Models {
 		m := &s.Models[i]
-		if m.KeyEnv == "" || !asked[m.Name] || getenv(m.KeyEnv) != "" {
+		if !asked[m.Name] {
 			continue
 		}
-		return s.src.errorAt(m.keyAt, fmt.Sprintf("export %s=… and run again; a model without a key has no key_env", m.KeyEnv),
-			"the environment variable %s, which holds the key of model %s, is not set", m.KeyEnv, m.Name)
+		if err := s.modelKey(m, getenv); err != nil {
+			return err
+		}
 	}
 	return nil
+}
+
+// modelKey reports that the variable with the key of a model is not set.
+func (s *Study) modelKey(m *Model, getenv func(string) string) error {
+	if m.KeyEnv == "" || getenv(m.KeyEnv) != "" {
+		return nil
+	}
+	return s.src.errorAt(m.keyAt, fmt.Sprintf("export %s=… and run again; a model without a key has no key_env", m.KeyEnv),
+		"the environment variable %s, which holds the key of model %s, is not set", m.KeyEnv, m.Name)
 }
 
 // uses reports whether a configuration asks a model.
