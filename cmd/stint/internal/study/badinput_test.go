@@ -62,6 +62,7 @@ var badInputs = []struct{ name, old, now string }{
 	{"reference with feedback", "{model: alpha, harness: builtin", "{harness: reference"},
 	{"tools of a simulated agent", "{model: alpha, harness: builtin,", "{model: sim, tools: text,"},
 	{"api and protocol", "api: chat", "api: responses"},
+	{"api and protocol of one configuration", `beta: {url`, `beta: {api: anthropic, url`},
 	{"model without url", `url: "https://beta.example.com/v1"`, "context: 8k"},
 	{"model with a bad url", `url: "https://beta.example.com/v1"`, "url: beta.example.com"},
 	{"credentials in a url", "https://beta.example.com/v1", "https://user:secret@beta.example.com/v1"},

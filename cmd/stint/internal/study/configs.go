@@ -41,7 +41,8 @@ type Config struct {
 	Tools          string            // native or text; "" where the harness calls no model
 	Factors        map[string]string // every axis by name: model, harness, feedback, retries, session, process_retries, delivery, tools
 
-	place place // its entry in the file
+	place     place // its entry in the file
+	harnessAt place // where its harness is named
 }
 
 // Further returns the factors beyond model, harness, feedback and retries that stand in the name: the axes
@@ -77,6 +78,9 @@ func (s *Study) readConfigs(root *node) error {
 		return s.src.errorAt(list.place, "make it several studies", "the study has %d episodes; at most %d are run", episodes, maxEpisodes)
 	}
 	s.nameConfigs()
+	if err := s.checkProtocols(); err != nil {
+		return err
+	}
 	first := map[string]Config{}
 	for _, c := range s.Configs {
 		if before, dup := first[c.Name]; dup {
@@ -108,7 +112,7 @@ func (s *Study) expand(n *node) error {
 			if err != nil {
 				return err
 			}
-			if err := s.expandLevels(n, m, name); err != nil {
+			if err := s.expandLevels(n, m, name, h.place); err != nil {
 				return err
 			}
 		}
@@ -155,9 +159,9 @@ func (s *Study) checkHarness(h, model *node) (string, error) {
 	if model == nil {
 		return h.text, nil
 	}
-	name, protocol := h.text, "chat"
+	name := h.text
 	if file != nil {
-		name, protocol = file.Name, file.Protocol
+		name = file.Name
 	}
 	m := s.Model(model.text)
 	switch {
@@ -165,11 +169,44 @@ func (s *Study) checkHarness(h, model *node) (string, error) {
 		return "", s.src.errorAt(h.place, "use harness: simulated, or a model with a url", "model %s is simulated, so harness %s has nothing to ask", m.Name, name)
 	case m.Simulate == "" && name == harnessSimulated:
 		return "", s.src.errorAt(h.place, "add a model with simulate: weak, medium or strong, or use harness: builtin", "harness simulated needs a simulated model, and %s is a real one", m.Name)
-	case m.Simulate == "" && m.API != protocol:
-		return "", s.src.errorAt(h.place, fmt.Sprintf("if the model's server offers api: %s too, add it under a second name; most servers offer chat beside their own", protocol),
-			"model %s has api %s, but harness %s speaks %s", m.Name, m.API, name, protocol)
 	}
 	return name, nil
+}
+
+// protocol is what a harness speaks to its model.
+func (s *Study) protocol(harness string) string {
+	if f := s.Harnesses[harness]; f != nil {
+		return f.Protocol
+	}
+	return "chat"
+}
+
+// checkProtocols refuses all configurations whose model's endpoint does not speak what the harness speaks.
+func (s *Study) checkProtocols() error {
+	var wrong []*Config
+	reason := func(c *Config) string {
+		return fmt.Sprintf("model %s has api %s, but harness %s speaks %s", c.Model, s.Model(c.Model).API, c.Harness, s.protocol(c.Harness))
+	}
+	advice := func(c *Config) string {
+		return fmt.Sprintf("if the model's server offers api: %s too, add it under a second name; most servers offer chat beside their own", s.protocol(c.Harness))
+	}
+	for i := range s.Configs {
+		c := &s.Configs[i]
+		if m := s.Model(c.Model); m != nil && m.Simulate == "" && m.API != s.protocol(c.Harness) {
+			wrong = append(wrong, c)
+		}
+	}
+	switch len(wrong) {
+	case 0:
+		return nil
+	case 1:
+		return s.src.errorAt(wrong[0].harnessAt, advice(wrong[0]), "configuration %s cannot run: %s", wrong[0].Name, reason(wrong[0]))
+	}
+	fault := s.src.errorAt(wrong[0].harnessAt, advice(wrong[0]), "%d of %s cannot run", len(wrong), number(len(s.Configs), "configuration"))
+	for _, c := range wrong {
+		fault.Snippet += "\n" + printable(fmt.Sprintf("%5d | %s: %s", c.harnessAt.line, c.Name, reason(c)))
+	}
+	return fault
 }
 
 // harnessFile returns the file of a harness, nil for stint's own.
@@ -242,8 +279,8 @@ func orDefault(n *node, name, fallback string) []*node {
 }
 
 // expandLevels multiplies out everything but model and harness.
-func (s *Study) expandLevels(n, model *node, name string) error {
-	base := Config{Model: harnessReference, Harness: name, place: n.place}
+func (s *Study) expandLevels(n, model *node, name string, at place) error {
+	base := Config{Model: harnessReference, Harness: name, place: n.place, harnessAt: at}
 	if model != nil {
 		base.Model = model.text
 	}
