@@ -4,26 +4,18 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 )
 
-// checkList checks the options of a list: fields that exist and suit, parameters and uids that differ.
-func (s *Schema) checkList(e *Entity) error {
+// checkList checks the options of a list: fields that exist and suit, and parameters that differ.
+func (e *Entity) checkList() error {
 	o := &e.List
 	if len(o.Filters) > MaxFilters || len(o.Sorts) > MaxSorts {
 		return fmt.Errorf("%d filters and %d sort keys, allowed are %d and %d", len(o.Filters), len(o.Sorts), MaxFilters, MaxSorts)
 	}
-	own := func(uid string) *Field {
-		if owner, f := s.FieldByUID(uid); owner == e {
-			return f
-		}
-		return nil
-	}
-	names := []string{"sort", "limit", "offset"}
+	names := plainParams()
 	for i := range o.Filters {
 		x := &o.Filters[i]
-		f := own(x.Field)
+		f := e.field(x.Field)
 		if f == nil || !slices.Contains(f.filterKinds(), x.Kind) {
 			return fmt.Errorf("filter %s: kind %q does not suit field %q", x.UID, x.Kind, x.Field)
 		}
@@ -33,35 +25,19 @@ func (s *Schema) checkList(e *Entity) error {
 			}
 			names = append(names, p)
 		}
-		if err := e.checkPart(x.UID); err != nil {
-			return err
-		}
 	}
 	for i, k := range o.Sorts {
-		if f := own(k.Field); f == nil || !f.sortable() || slices.ContainsFunc(o.Sorts[:i], func(b SortKey) bool { return b.Field == k.Field }) {
+		if f := e.field(k.Field); f == nil || !f.sortable() || slices.ContainsFunc(o.Sorts[:i], func(b SortKey) bool { return b.Field == k.Field }) {
 			return fmt.Errorf("sort key %s: field %q does not suit or is one already", k.UID, k.Field)
-		}
-		if err := e.checkPart(k.UID); err != nil {
-			return err
 		}
 	}
 	if o.Default != nil {
-		if f := own(o.Default.Field); f == nil || !f.sortable() {
+		if f := e.field(o.Default.Field); f == nil || !f.sortable() {
 			return fmt.Errorf("default order by field %q, which does not suit", o.Default.Field)
 		}
 	}
 	if o.Page != nil {
 		return o.Page.check()
-	}
-	return nil
-}
-
-// checkPart checks the uid of something that belongs to the entity and is no field.
-func (e *Entity) checkPart(uid string) error {
-	digits, ok := strings.CutPrefix(uid, e.UID+".p")
-	n, err := strconv.Atoi(digits)
-	if !ok || err != nil || n < 1 || n > e.NextPart {
-		return fmt.Errorf("part %q is none of the %d parts of %s", uid, e.NextPart, e.UID)
 	}
 	return nil
 }

@@ -15,12 +15,6 @@ func (s *Schema) checkAnalytics(a *Analytics) error {
 	if s.buried(GoneAnalytics, "", a.Name) {
 		return fmt.Errorf("the name %q is that of a tombstone", a.Name)
 	}
-	owned := func(uid string) *Field {
-		if o, f := s.FieldByUID(uid); o == e {
-			return f
-		}
-		return nil
-	}
 	measure := a.Measure != ""
 	switch a.Kind {
 	case StatCount:
@@ -31,7 +25,7 @@ func (s *Schema) checkAnalytics(a *Analytics) error {
 	default:
 		return fmt.Errorf("unknown kind %q", a.Kind)
 	}
-	if m := owned(a.Measure); measure && (m == nil || !m.Measurable()) || !measure && (a.Kind == StatSum || a.Kind == StatAvg || a.Kind == StatMin || a.Kind == StatMax) {
+	if m := e.field(a.Measure); measure && (m == nil || !m.Measurable()) || !measure && (a.Kind == StatSum || a.Kind == StatAvg || a.Kind == StatMin || a.Kind == StatMax) {
 		return fmt.Errorf("measure %q is no number of the entity", a.Measure)
 	}
 	by := a.Group
@@ -45,7 +39,7 @@ func (s *Schema) checkAnalytics(a *Analytics) error {
 	if (a.Group != "" || a.Window != "") && a.Group+a.Window != by {
 		return fmt.Errorf("kind %s with group %q or window %q", a.Kind, a.Group, a.Window)
 	}
-	if f := owned(by); by != "" && (f == nil || !slices.Contains(f.groupings(), a.Kind)) || by == "" && (a.Kind == StatGroup || a.Kind == StatTop || a.Kind == StatWindow || a.Kind == StatParent) {
+	if f := e.field(by); by != "" && (f == nil || !slices.Contains(f.groupings(), a.Kind)) || by == "" && (a.Kind == StatGroup || a.Kind == StatTop || a.Kind == StatWindow || a.Kind == StatParent) {
 		return fmt.Errorf("kind %s by field %q", a.Kind, by)
 	}
 	if (a.Kind == StatTop) != (a.N > 0) || a.N > 9 {
@@ -57,7 +51,7 @@ func (s *Schema) checkAnalytics(a *Analytics) error {
 		}
 		return nil
 	}
-	w := owned(a.Where)
+	w := e.field(a.Where)
 	if w == nil || w.Type != Enum && w.Type != Boolean || w.Managed() || a.Equals == nil || !w.Allows(*a.Equals) || a.Where == a.Group {
 		return fmt.Errorf("filter %q is no enum or boolean of the entity with a value it can have, other than what it is grouped by", a.Where)
 	}

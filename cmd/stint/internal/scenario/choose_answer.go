@@ -133,7 +133,7 @@ func (s *Schema) giveName(op *Operation, name string) error {
 			return fmt.Errorf("the name %q or its plural %q is in use", name, p)
 		}
 	}
-	op.ID = operationID(op.Name, op.Params)
+	op.ID = OperationID(op.Name, op.Params)
 	return nil
 }
 

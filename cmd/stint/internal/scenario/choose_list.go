@@ -89,12 +89,8 @@ type deck struct {
 func newDeck(x *enumeration, seed uint64, turn int, label string) *deck {
 	d := &deck{}
 	for _, kind := range operationOrder(seed, x.s, turn, label) {
-		x.kind, x.found = &kind, nil
-		kind.enumerate(x)
-		r := stream(seed, turnLabel(turn, "instance/"+kind.name))
-		r.Shuffle(len(x.found), func(i, j int) { x.found[i], x.found[j] = x.found[j], x.found[i] })
-		if len(x.found) > 0 {
-			d.kinds = append(d.kinds, x.found)
+		if ops := x.shuffled(&kind, seed, turn); len(ops) > 0 {
+			d.kinds = append(d.kinds, ops)
 		}
 	}
 	return d

@@ -16,10 +16,9 @@ func (t *turnChoice) prompt() string {
 		t.before.summary(&b, &t.before.Entities[i])
 	}
 	for _, a := range t.before.Analytics {
-		_, measure := t.before.FieldByUID(a.Measure)
 		of := ""
-		if measure != nil {
-			of = " of " + measure.Name
+		if measure := t.before.fieldName(a.Measure); measure != "" {
+			of = " of " + measure
 		}
 		fmt.Fprintf(&b, "- figure %s: %s%s over %s\n", a.Name, a.Kind, of, t.before.nameOf(a.Entity))
 	}

@@ -175,7 +175,7 @@ func TestChooseNames(t *testing.T) {
 			continue
 		}
 		named++
-		if name, ok := namable(op); !ok || name != "zebra_crossing" || !strings.Contains(sc.Steps[1].Spec, "zebra_crossing") || op.ID != operationID(op.Name, op.Params) {
+		if name, ok := namable(op); !ok || name != "zebra_crossing" || !strings.Contains(sc.Steps[1].Spec, "zebra_crossing") || op.ID != OperationID(op.Name, op.Params) {
 			t.Errorf("seed %d: %+v", seed, op)
 		}
 		if log[1].Name != "zebra_crossing" || len(log) != 2 {

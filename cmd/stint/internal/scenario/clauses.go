@@ -136,6 +136,16 @@ func (f *Field) LengthParams() string {
 // EnumParams is the canonical text of the field's values: "values=open,closed".
 func (f *Field) EnumParams() string { return "values=" + strings.Join(f.Values, ",") }
 
+// ClauseParam returns one key of the parameters of a clause, "min=0;max=500"; "" if it is not there.
+func ClauseParam(params, key string) string {
+	for part := range strings.SplitSeq(params, ";") {
+		if v, ok := strings.CutPrefix(part, key+"="); ok {
+			return v
+		}
+	}
+	return ""
+}
+
 // join puts parameters together; an empty one is left out.
 func join(a, b string) string {
 	if a == "" {

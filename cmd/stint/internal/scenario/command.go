@@ -1,6 +1,7 @@
 package scenario
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 )
@@ -58,20 +59,27 @@ func (e *Entity) StateField() *Field {
 
 func (e *Entity) nextPart() string { return e.UID + ".p" + strconv.Itoa(e.NextPart+1) }
 
+// givePart counts a new part of the entity, which must have the next uid.
+func (e *Entity) givePart(kind, uid string) error {
+	if uid != e.nextPart() {
+		return fmt.Errorf("new %s has uid %q, next is %q", kind, uid, e.nextPart())
+	}
+	e.NextPart++
+	return nil
+}
+
 // used reports whether something is built on the field: an analytics endpoint, a formula, a guard, an effect, a machine,
 // a rule about two fields or an option of the list.
-func (s *Schema) used(uid string) bool {
+func (s *Schema) used(uid string) bool { return s.usedOutside("", uid) }
+
+// usedOutside is used without what is built on the field by the entity with the uid inside.
+func (s *Schema) usedOutside(inside, uid string) bool {
 	for i := range s.Analytics {
 		if a := &s.Analytics[i]; a.Measure == uid || a.Where == uid || a.Group == uid || a.Window == uid {
 			return true
 		}
 	}
-	for i := range s.Entities {
-		if s.Entities[i].uses(uid) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Entities, func(e Entity) bool { return e.UID != inside && e.uses(uid) })
 }
 
 func (e *Entity) uses(uid string) bool {
@@ -84,22 +92,26 @@ func (e *Entity) uses(uid string) bool {
 		}
 	}
 	for _, c := range e.Commands() {
-		if c.Guard.names(uid) || slices.ContainsFunc(c.Effects, func(x Effect) bool { return x.Ref == uid || x.Target == uid }) {
+		if c.names(uid) {
 			return true
 		}
 	}
-	l := &e.List
-	return slices.ContainsFunc(l.Filters, func(f Filter) bool { return f.Field == uid }) ||
-		slices.ContainsFunc(l.Sorts, func(k SortKey) bool { return k.Field == uid }) || l.Default != nil && l.Default.Field == uid
+	return e.List.Names(uid)
 }
 
-// tied reports whether a group or an order of the entity has the field.
-func (e *Entity) tied(uid string) bool {
-	return slices.ContainsFunc(e.Groups, func(g Group) bool { return slices.Contains(g.Fields[:], uid) }) ||
-		slices.ContainsFunc(e.Orders, func(o Order) bool { return o.Low == uid || o.High == uid })
+// Names reports whether the list has an option about the field.
+func (o *ListOptions) Names(uid string) bool {
+	return slices.ContainsFunc(o.Filters, func(f Filter) bool { return f.Field == uid }) ||
+		slices.ContainsFunc(o.Sorts, func(k SortKey) bool { return k.Field == uid }) || o.Default != nil && o.Default.Field == uid
 }
 
-func (g *Guard) names(uid string) bool {
+// names reports whether the command looks at the field, changes it or goes by it.
+func (c *Command) names(uid string) bool {
+	return c.Guard.Names(uid) || slices.ContainsFunc(c.Effects, func(x Effect) bool { return x.Target == uid || x.Ref == uid })
+}
+
+// Names reports whether an atom of the guard is about the field. A nil guard names nothing.
+func (g *Guard) Names(uid string) bool {
 	return g != nil && slices.ContainsFunc(g.Atoms, func(a Atom) bool { return a.Field == uid || a.Other == uid })
 }
 
@@ -108,7 +120,7 @@ func (g *Guard) names(uid string) bool {
 func (s *Schema) steered(uid string) bool {
 	for i := range s.Entities {
 		for _, c := range s.Entities[i].Commands() {
-			if c.Guard.names(uid) || slices.ContainsFunc(c.Effects, func(x Effect) bool { return x.Target == uid || x.Ref == uid }) {
+			if c.names(uid) {
 				return true
 			}
 		}

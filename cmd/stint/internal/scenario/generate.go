@@ -140,14 +140,11 @@ func drawOperation(opt Options, s *Schema, turn int) (Operation, *Schema, error)
 	}
 	for _, label := range labelOrder(opt, turn) {
 		for _, kind := range operationOrder(opt.Seed, s, turn, label) {
-			x.kind, x.found = &kind, nil
-			kind.enumerate(x)
-			r := stream(opt.Seed, turnLabel(turn, "instance/"+kind.name))
-			r.Shuffle(len(x.found), func(i, j int) { x.found[i], x.found[j] = x.found[j], x.found[i] })
-			if len(x.found) == 0 {
+			found := x.shuffled(&kind, opt.Seed, turn)
+			if len(found) == 0 {
 				continue
 			}
-			op := x.found[0]
+			op := found[0]
 			op.Title = kind.title(s, op.Params)
 			next, err := Apply(s, op, turn)
 			if err != nil {
@@ -157,6 +154,15 @@ func drawOperation(opt Options, s *Schema, turn int) (Operation, *Schema, error)
 		}
 	}
 	return Operation{}, nil, fmt.Errorf("turn %d: no operation is possible", turn)
+}
+
+// shuffled lists the instances of one kind of operation in the random order of a turn.
+func (x *enumeration) shuffled(kind *kindOfOperation, seed uint64, turn int) []Operation {
+	x.kind, x.found = kind, nil
+	kind.enumerate(x)
+	r := stream(seed, turnLabel(turn, "instance/"+kind.name))
+	r.Shuffle(len(x.found), func(i, j int) { x.found[i], x.found[j] = x.found[j], x.found[i] })
+	return x.found
 }
 
 // operationOrder returns the operations of a label in a weighted random order, which leans to what brings the schema to

@@ -263,6 +263,7 @@ func (c *Computed) check(entity string, typ Type, at lookup) error {
 	return nil
 }
 
+// numeric reports whether values of the type are numbers or days, which can have a range.
 func numeric(t Type) bool { return t == Integer || t == Decimal || t == Date }
 
 // settable reports whether requests may give the field any value that its own rules allow, at any time.
@@ -374,9 +375,6 @@ func (s *Schema) checkEffects(e *Entity, c *Command, at lookup) error {
 		}
 		if f == nil || owner != x.targetOf(e.UID, at) || !s.takesEffects(owner, f) {
 			return fmt.Errorf("%q is no integer without rules of the row that is changed", x.Target)
-		}
-		if _, ref := at(x.Ref); ref != nil && ref.Immutable {
-			return fmt.Errorf("the row that is changed is found by %s, which can never change", ref.Name)
 		}
 		switch x.Kind {
 		case EffectSet:

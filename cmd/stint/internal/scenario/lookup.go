@@ -22,12 +22,20 @@ func (s *Schema) FieldByUID(uid string) (*Entity, *Field) {
 	if e == nil {
 		return nil, nil
 	}
-	for i := range e.Fields {
-		if e.Fields[i].UID == uid {
-			return e, &e.Fields[i]
-		}
+	if f := e.field(uid); f != nil {
+		return e, f
 	}
 	return nil, nil
+}
+
+// field returns the entity's field with this uid, or nil.
+func (e *Entity) field(uid string) *Field {
+	for i := range e.Fields {
+		if e.Fields[i].UID == uid {
+			return &e.Fields[i]
+		}
+	}
+	return nil
 }
 
 // AnalyticsByUID returns the analytics endpoint with this uid, or nil.

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -106,20 +105,15 @@ func applyAddAction(s *Schema, p map[string]string) error {
 	if err != nil {
 		return err
 	}
-	if a.UID != e.nextPart() {
-		return fmt.Errorf("new action has uid %q, next is %q", a.UID, e.nextPart())
+	if err := e.givePart("action", a.UID); err != nil {
+		return err
 	}
-	e.NextPart++
 	e.Actions = append(e.Actions, a)
 	return nil
 }
 
 func actionFrom(p map[string]string) (Action, error) {
-	var a Action
-	if err := json.Unmarshal([]byte(p["action"]), &a); err != nil {
-		return a, fmt.Errorf("reading the action: %w", err)
-	}
-	return a, nil
+	return read[Action](p, "action", "the action")
 }
 
 func titleAddAction(s *Schema, p map[string]string) string {
@@ -161,11 +155,15 @@ func enumerateAddEffect(x *enumeration) {
 }
 
 func applyAddEffect(s *Schema, p map[string]string) error {
-	var effect Effect
-	if err := json.Unmarshal([]byte(p["effect"]), &effect); err != nil {
-		return fmt.Errorf("reading the effect: %w", err)
+	effect, err := effectFrom(p)
+	if err != nil {
+		return err
 	}
 	return s.editCommand(p["command"], func(_ **Guard, effects *[]Effect) { *effects = append(*effects, effect) })
+}
+
+func effectFrom(p map[string]string) (Effect, error) {
+	return read[Effect](p, "effect", "the effect")
 }
 
 // editCommand changes guard or effects of a transition or an action in place.
@@ -193,8 +191,8 @@ func (s *Schema) editCommand(uid string, edit func(g **Guard, effects *[]Effect)
 
 func titleAddEffect(s *Schema, p map[string]string) string {
 	e, c := s.CommandByUID(p["command"])
-	var effect Effect
-	if err := json.Unmarshal([]byte(p["effect"]), &effect); err != nil || c == nil {
+	effect, err := effectFrom(p)
+	if err != nil || c == nil {
 		return "new effect"
 	}
 	_, f := s.FieldByUID(effect.Target)

@@ -75,34 +75,19 @@ func (s *Schema) removable(e *Entity) bool {
 		return false
 	}
 	for i := range e.Fields {
-		if f := &e.Fields[i]; f.Type == Ref && s.usedOutside(e, f.UID) {
+		if f := &e.Fields[i]; f.Type == Ref && s.usedOutside(e.UID, f.UID) {
 			return false
 		}
 	}
 	lost := make(map[string]int)
 	for _, f := range s.Inbound(e.UID) {
 		owner, _ := s.FieldByUID(f.UID)
-		if lost[owner.UID]++; f.Required || len(owner.Fields)-lost[owner.UID] < 2 || s.usedOutside(e, f.UID) {
+		if lost[owner.UID]++; f.Required || len(owner.Fields)-lost[owner.UID] < 2 || s.usedOutside(e.UID, f.UID) {
 			return false
 		}
 	}
 	// Effects and guards of others reach this entity by references only, which were looked at.
 	return true
-}
-
-// usedOutside reports whether anything but the entity itself is built on a field.
-func (s *Schema) usedOutside(e *Entity, uid string) bool {
-	for i := range s.Analytics {
-		if a := &s.Analytics[i]; a.Measure == uid || a.Where == uid || a.Group == uid || a.Window == uid {
-			return true
-		}
-	}
-	for i := range s.Entities {
-		if o := &s.Entities[i]; o.UID != e.UID && o.uses(uid) {
-			return true
-		}
-	}
-	return false
 }
 
 // applyRemoveEntity removes the collection and the references to it. Former names of its parts need no mention any more.

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 )
@@ -135,9 +134,9 @@ func applyChangeFormula(s *Schema, p map[string]string) error {
 	if f.Computed == nil {
 		return fmt.Errorf("%s.%s is not computed", e.Name, f.Name)
 	}
-	var c Computed
-	if err := json.Unmarshal([]byte(p["computed"]), &c); err != nil {
-		return fmt.Errorf("reading the formula: %w", err)
+	c, err := read[Computed](p, "computed", "the formula")
+	if err != nil {
+		return err
 	}
 	f.Computed = &c
 	return nil

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"encoding/json"
 	"fmt"
 	"math/rand/v2"
 	"strconv"
@@ -70,9 +69,9 @@ func drawEntity(r *rand.Rand, words *domain, n noun, uid string) Entity {
 }
 
 func applyAddEntity(s *Schema, p map[string]string) error {
-	var e Entity
-	if err := json.Unmarshal([]byte(p["entity"]), &e); err != nil {
-		return fmt.Errorf("reading the new entity: %w", err)
+	e, err := entityFrom(p)
+	if err != nil {
+		return err
 	}
 	if want := "e" + strconv.Itoa(s.NextEntity+1); e.UID != want {
 		return fmt.Errorf("new entity has uid %q, next is %q", e.UID, want)
@@ -82,9 +81,13 @@ func applyAddEntity(s *Schema, p map[string]string) error {
 	return nil
 }
 
+func entityFrom(p map[string]string) (Entity, error) {
+	return read[Entity](p, "entity", "the new entity")
+}
+
 func titleAddEntity(_ *Schema, p map[string]string) string {
-	var e Entity
-	if err := json.Unmarshal([]byte(p["entity"]), &e); err != nil {
+	e, err := entityFrom(p)
+	if err != nil {
 		return "new entity"
 	}
 	return "new: " + human(e.Plural)

@@ -1,9 +1,7 @@
 package scenario
 
 import (
-	"encoding/json"
 	"fmt"
-	"slices"
 )
 
 func enumerateAddOptional(x *enumeration) { enumerateAddField(x, false) }
@@ -46,11 +44,7 @@ func applyAddField(s *Schema, p map[string]string) error {
 }
 
 func fieldFrom(p map[string]string) (Field, error) {
-	var f Field
-	if err := json.Unmarshal([]byte(p["field"]), &f); err != nil {
-		return f, fmt.Errorf("reading the new field: %w", err)
-	}
-	return f, nil
+	return read[Field](p, "field", "the new field")
 }
 
 func titleAddField(s *Schema, p map[string]string) string {
@@ -154,8 +148,7 @@ func applyRemoveField(s *Schema, p map[string]string) error {
 	if s.used(f.UID) {
 		return fmt.Errorf("something else is built on %s.%s", e.Name, f.Name)
 	}
-	s.bury(e, f)
-	e.Fields = slices.DeleteFunc(e.Fields, func(o Field) bool { return o.UID == p["field"] })
+	s.dropField(f.UID)
 	return nil
 }
 

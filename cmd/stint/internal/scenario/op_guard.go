@@ -1,9 +1,6 @@
 package scenario
 
-import (
-	"encoding/json"
-	"fmt"
-)
+import "fmt"
 
 // enumerateAddGuard offers every kind of condition for every command without one.
 func enumerateAddGuard(x *enumeration) {
@@ -78,19 +75,11 @@ func (x *enumeration) threshold(e *Entity, f *Field, label string) int64 {
 
 // applyGuard gives a command a condition, or another one.
 func applyGuard(s *Schema, p map[string]string) error {
-	g, err := guardFrom(p)
+	g, err := read[Guard](p, "guard", "the condition")
 	if err != nil {
 		return err
 	}
 	return s.editCommand(p["command"], func(at **Guard, _ *[]Effect) { *at = &g })
-}
-
-func guardFrom(p map[string]string) (Guard, error) {
-	var g Guard
-	if err := json.Unmarshal([]byte(p["guard"]), &g); err != nil {
-		return g, fmt.Errorf("reading the condition: %w", err)
-	}
-	return g, nil
 }
 
 func titleGuard(s *Schema, p map[string]string) string {

@@ -3,6 +3,7 @@ package scenario
 import (
 	"fmt"
 	"slices"
+	"strings"
 )
 
 // enumerateMakeImmutable offers fields that can change today, where another that is no reference still can.
@@ -54,19 +55,16 @@ func applyImmutable(to bool) func(s *Schema, p map[string]string) error {
 
 // keptParams names the fields that PUT keeps when it leaves them out: "" or "keeps=e1.f2,e1.f5".
 func (e *Entity) keptParams() string {
-	out := ""
+	var kept []string
 	for i := range e.Fields {
 		if f := &e.Fields[i]; f.Immutable {
-			if out != "" {
-				out += ","
-			}
-			out += f.UID
+			kept = append(kept, f.UID)
 		}
 	}
-	if out == "" {
+	if len(kept) == 0 {
 		return ""
 	}
-	return "keeps=" + out
+	return "keeps=" + strings.Join(kept, ",")
 }
 
 // presenceParams says where a rule about missing fields holds: "" for POST and PUT, "on=POST" for a field that PUT keeps.

@@ -66,13 +66,16 @@ func (x *Filter) Params(f *Field) []string {
 	return []string{f.Name}
 }
 
-// listParams returns the names of all query parameters that the list of e takes, those it would take with sort keys
-// and pages included.
-func (s *Schema) listParams(e *Entity) []string {
-	names := []string{"sort", "limit", "offset"}
-	for i := range e.List.Filters {
-		if _, f := s.FieldByUID(e.List.Filters[i].Field); f != nil {
-			names = append(names, e.List.Filters[i].Params(f)...)
+// plainParams are the query parameters of lists that no field gives its name.
+func plainParams() []string { return []string{"sort", "limit", "offset"} }
+
+// params returns the names of all query parameters that the list takes, those it would take with sort keys and pages
+// included.
+func (o *ListOptions) params(at lookup) []string {
+	names := plainParams()
+	for i := range o.Filters {
+		if _, f := at(o.Filters[i].Field); f != nil {
+			names = append(names, o.Filters[i].Params(f)...)
 		}
 	}
 	return names
@@ -82,21 +85,9 @@ func (s *Schema) listParams(e *Entity) []string {
 func (s *Schema) paramsFree(e *Entity, f *Field, name string) bool {
 	renamed := f.clone()
 	renamed.Name = name
-	names := []string{"sort", "limit", "offset"}
-	for i := range e.List.Filters {
-		x := &e.List.Filters[i]
-		_, on := s.FieldByUID(x.Field)
-		if x.Field == f.UID {
-			on = &renamed
-		}
-		for _, p := range x.Params(on) {
-			if slices.Contains(names, p) {
-				return false
-			}
-			names = append(names, p)
-		}
-	}
-	return true
+	names := e.List.params(s.fields(&renamed))
+	slices.Sort(names)
+	return len(slices.Compact(names)) == len(names)
 }
 
 func (e *Entity) sorts(uid string) bool {
@@ -109,7 +100,7 @@ func enumerateAddFilter(x *enumeration) {
 		if len(e.List.Filters) >= MaxFilters {
 			return
 		}
-		taken := x.s.listParams(e)
+		taken := e.List.params(x.s.fields(nil))
 		for _, kind := range f.filterKinds() {
 			if slices.ContainsFunc(e.List.Filters, func(o Filter) bool { return o.Field == f.UID && o.Kind == kind }) {
 				continue

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -105,18 +104,17 @@ func applyAddMachine(s *Schema, p map[string]string) error {
 	if err != nil {
 		return err
 	}
-	var m Machine
-	if err := json.Unmarshal([]byte(p["machine"]), &m); err != nil {
-		return fmt.Errorf("reading the machine: %w", err)
+	m, err := read[Machine](p, "machine", "the machine")
+	if err != nil {
+		return err
 	}
 	if f.UID != e.nextUID() {
 		return fmt.Errorf("new field has uid %q, next is %q", f.UID, e.nextUID())
 	}
 	for _, t := range m.Transitions {
-		if t.UID != e.nextPart() {
-			return fmt.Errorf("new transition has uid %q, next is %q", t.UID, e.nextPart())
+		if err := e.givePart("transition", t.UID); err != nil {
+			return err
 		}
-		e.NextPart++
 	}
 	e.NextField++
 	e.Fields = append(e.Fields, f)
@@ -174,20 +172,15 @@ func applyAddTransition(s *Schema, p map[string]string) error {
 	if err != nil {
 		return err
 	}
-	if t.UID != e.nextPart() {
-		return fmt.Errorf("new transition has uid %q, next is %q", t.UID, e.nextPart())
+	if err := e.givePart("transition", t.UID); err != nil {
+		return err
 	}
-	e.NextPart++
 	e.Machine.Transitions = append(e.Machine.Transitions, t)
 	return nil
 }
 
 func transitionFrom(p map[string]string) (Transition, error) {
-	var t Transition
-	if err := json.Unmarshal([]byte(p["transition"]), &t); err != nil {
-		return t, fmt.Errorf("reading the transition: %w", err)
-	}
-	return t, nil
+	return read[Transition](p, "transition", "the transition")
 }
 
 func titleAddTransition(s *Schema, p map[string]string) string {

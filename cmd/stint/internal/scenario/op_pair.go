@@ -1,27 +1,22 @@
 package scenario
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 )
 
-// paired reports whether a group or an order is about the field.
-func (s *Schema) paired(uid string) bool { return s.ordered(uid) || s.grouped(uid) }
+// tied reports whether a group or an order of the entity has the field.
+func (e *Entity) tied(uid string) bool { return e.ordered(uid) || e.grouped(uid) }
 
 // ordered reports whether an order is about the field.
-func (s *Schema) ordered(uid string) bool {
-	return slices.ContainsFunc(s.Entities, func(e Entity) bool {
-		return slices.ContainsFunc(e.Orders, func(o Order) bool { return o.Low == uid || o.High == uid })
-	})
+func (e *Entity) ordered(uid string) bool {
+	return slices.ContainsFunc(e.Orders, func(o Order) bool { return o.Low == uid || o.High == uid })
 }
 
 // grouped reports whether a group is about the field.
-func (s *Schema) grouped(uid string) bool {
-	return slices.ContainsFunc(s.Entities, func(e Entity) bool {
-		return slices.ContainsFunc(e.Groups, func(g Group) bool { return slices.Contains(g.Fields[:], uid) })
-	})
+func (e *Entity) grouped(uid string) bool {
+	return slices.ContainsFunc(e.Groups, func(g Group) bool { return slices.Contains(g.Fields[:], uid) })
 }
 
 // PairByUID returns the group or the order with this uid and its entity; the others are nil.
@@ -58,10 +53,8 @@ func (e *Entity) pairRequirements(reqs []requirement) []requirement {
 // values of it could break.
 func (e *Entity) checkPairs() error {
 	own := func(uid string) *Field {
-		for i := range e.Fields {
-			if e.Fields[i].UID == uid && !e.Fields[i].Managed() {
-				return &e.Fields[i]
-			}
+		if f := e.field(uid); f != nil && !f.Managed() {
+			return f
 		}
 		return nil
 	}
@@ -83,7 +76,7 @@ func (e *Entity) checkPairs() error {
 		}) {
 			return fmt.Errorf("group %s holds a field of another", g.UID)
 		}
-		if slices.ContainsFunc(e.Orders, func(o Order) bool { return o.Low == first.UID || o.High == first.UID }) {
+		if e.ordered(first.UID) {
 			return fmt.Errorf("group %s: %s is in an order", g.UID, first.Name)
 		}
 	}
@@ -130,7 +123,7 @@ func enumerateAddGroup(x *enumeration) {
 		}
 		for j := range e.Fields {
 			first := &e.Fields[j]
-			if x.s.grouped(first.UID) || x.s.steered(first.UID) {
+			if e.grouped(first.UID) || x.s.steered(first.UID) {
 				continue
 			}
 			order := x.stream(first.UID).Perm(len(e.Fields))
@@ -158,34 +151,28 @@ func (e *Entity) takesGroup(g Group) bool {
 }
 
 func applyAddGroup(s *Schema, p map[string]string) error {
-	var g Group
-	e, err := s.partFrom(p, "group", &g)
+	e, g, err := partFrom[Group](s, p, "group")
 	if err != nil {
 		return err
 	}
-	if g.UID != e.nextPart() {
-		return fmt.Errorf("new group has uid %q, next is %q", g.UID, e.nextPart())
+	if err := e.givePart("group", g.UID); err != nil {
+		return err
 	}
-	e.NextPart++
 	e.Groups = append(e.Groups, g)
 	return nil
 }
 
 // partFrom reads a new part of an entity.
-func (s *Schema) partFrom(p map[string]string, key string, part any) (*Entity, error) {
-	e := s.Entity(p["entity"])
-	if e == nil {
-		return nil, fmt.Errorf("no entity %q", p["entity"])
+func partFrom[T Group | Order](s *Schema, p map[string]string, key string) (e *Entity, part T, err error) {
+	if e = s.Entity(p["entity"]); e == nil {
+		return nil, part, fmt.Errorf("no entity %q", p["entity"])
 	}
-	if err := json.Unmarshal([]byte(p[key]), part); err != nil {
-		return nil, fmt.Errorf("reading the new %s: %w", key, err)
-	}
-	return e, nil
+	part, err = read[T](p, key, "the new "+key)
+	return e, part, err
 }
 
 func titleAddGroup(s *Schema, p map[string]string) string {
-	var g Group
-	e, err := s.partFrom(p, "group", &g)
+	e, g, err := partFrom[Group](s, p, "group")
 	if err != nil {
 		return "unique pair"
 	}
@@ -240,22 +227,19 @@ func (x *enumeration) place(e *Entity, f *Field) int64 {
 }
 
 func applyAddOrder(s *Schema, p map[string]string) error {
-	var o Order
-	e, err := s.partFrom(p, "order", &o)
+	e, o, err := partFrom[Order](s, p, "order")
 	if err != nil {
 		return err
 	}
-	if o.UID != e.nextPart() {
-		return fmt.Errorf("new order has uid %q, next is %q", o.UID, e.nextPart())
+	if err := e.givePart("order", o.UID); err != nil {
+		return err
 	}
-	e.NextPart++
 	e.Orders = append(e.Orders, o)
 	return nil
 }
 
 func titleAddOrder(s *Schema, p map[string]string) string {
-	var o Order
-	e, err := s.partFrom(p, "order", &o)
+	e, o, err := partFrom[Order](s, p, "order")
 	if err != nil {
 		return "order of two fields"
 	}

@@ -1,7 +1,6 @@
 package scenario
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
 )
@@ -63,7 +62,7 @@ func applyNullable(to bool) func(s *Schema, p map[string]string) error {
 func enumerateDefault(change bool) func(x *enumeration) {
 	return func(x *enumeration) {
 		x.eachField(func(e *Entity, f *Field) {
-			if f.Required || change != (f.Default != nil) || x.s.paired(f.UID) {
+			if f.Required || change != (f.Default != nil) || e.tied(f.UID) {
 				return
 			}
 			was := ""
@@ -89,9 +88,9 @@ func applyDefault(s *Schema, p map[string]string) error {
 	if err != nil {
 		return err
 	}
-	var v Value
-	if err := json.Unmarshal([]byte(p["default"]), &v); err != nil {
-		return fmt.Errorf("reading the default: %w", err)
+	v, err := read[Value](p, "default", "the default")
+	if err != nil {
+		return err
 	}
 	if f.Required {
 		return fmt.Errorf("%s.%s is required", e.Name, f.Name)

@@ -53,7 +53,7 @@ func (x *enumeration) fits(changed Field) bool {
 // enumerateSetRange offers two drawn ranges for every ordered field that has none.
 func enumerateSetRange(x *enumeration) {
 	x.eachField(func(e *Entity, f *Field) {
-		if f.Type != Integer && f.Type != Decimal && f.Type != Date || f.Min != nil || f.Max != nil {
+		if !numeric(f.Type) || f.Min != nil || f.Max != nil {
 			return
 		}
 		seen := ""

@@ -289,11 +289,7 @@ func applyAddAnalytics(s *Schema, p map[string]string) error {
 }
 
 func analyticsFrom(p map[string]string) (Analytics, error) {
-	var a Analytics
-	if err := json.Unmarshal([]byte(p["analytics"]), &a); err != nil {
-		return a, fmt.Errorf("reading the new analytics endpoint: %w", err)
-	}
-	return a, nil
+	return read[Analytics](p, "analytics", "the new analytics endpoint")
 }
 
 func titleAddAnalytics(_ *Schema, p map[string]string) string {

@@ -43,10 +43,10 @@ func (d *document) entitySchemas(e *Entity) {
 	}
 	var groups, orders []any
 	for _, g := range e.Groups {
-		groups = append(groups, []string{d.fieldName(g.Fields[0]), d.fieldName(g.Fields[1])})
+		groups = append(groups, []string{d.s.fieldName(g.Fields[0]), d.s.fieldName(g.Fields[1])})
 	}
 	for _, o := range e.Orders {
-		orders = append(orders, object{"low": d.fieldName(o.Low), "high": d.fieldName(o.High)})
+		orders = append(orders, object{"low": d.s.fieldName(o.Low), "high": d.s.fieldName(o.High)})
 	}
 	if len(groups) > 0 {
 		in["x-unique-groups"] = groups
@@ -74,13 +74,6 @@ func replaceName(e *Entity) string {
 	return typeName(e) + "Input"
 }
 
-func (d *document) fieldName(uid string) string {
-	if _, f := d.s.FieldByUID(uid); f != nil {
-		return f.Name
-	}
-	return uid
-}
-
 func withoutDefault(one object) object {
 	out := object{}
 	for k, v := range one {
@@ -91,8 +84,7 @@ func withoutDefault(one object) object {
 	return out
 }
 
-// answerSchema is a field as answers hold it: null wherever it can be missing, and without limits where effects of commands
-// may leave them behind.
+// answerSchema is a field as answers hold it: null wherever it can be missing.
 func (d *document) answerSchema(f *Field) object {
 	if f.Managed() {
 		one := d.fieldSchema(f, f.Computed != nil && f.Computed.Kind != ComputedCount)
@@ -205,20 +197,14 @@ func (d *document) listParameters(e *Entity) (parameters []any, subjects []strin
 			continue
 		}
 		subjects = append(subjects, x.UID)
-		switch x.Kind {
-		case FilterRange:
-			add("min_"+f.Name, plain(f))
-			add("max_"+f.Name, plain(f))
-		case FilterContains:
-			add(f.Name+"_contains", object{"type": "string"})
-		default:
-			add(f.Name, plain(f))
+		for _, name := range x.Params(f) {
+			add(name, plain(f))
 		}
 	}
 	var words []any
 	for _, k := range e.List.Sorts {
 		subjects = append(subjects, k.UID)
-		words = append(words, d.fieldName(k.Field), "-"+d.fieldName(k.Field))
+		words = append(words, d.s.fieldName(k.Field), "-"+d.s.fieldName(k.Field))
 	}
 	if len(words) > 0 {
 		add("sort", object{"type": "string", "enum": words})

@@ -81,7 +81,7 @@ func (x *enumeration) stream(label string) *rand.Rand { return stream(x.base, x.
 
 // add records an instance.
 func (x *enumeration) add(params map[string]string) {
-	x.found = append(x.found, Operation{Name: x.kind.name, Label: x.kind.label, ID: operationID(x.kind.name, params), Params: params})
+	x.found = append(x.found, Operation{Name: x.kind.name, Label: x.kind.label, ID: OperationID(x.kind.name, params), Params: params})
 }
 
 // titled gives every instance found its title.
@@ -92,7 +92,8 @@ func (x *enumeration) titled() []Operation {
 	return x.found
 }
 
-func operationID(name string, params map[string]string) string {
+// OperationID is the id of an operation: its name and 8 hex digits of the hash of its parameters.
+func OperationID(name string, params map[string]string) string {
 	var b strings.Builder
 	for _, k := range slices.Sorted(maps.Keys(params)) {
 		b.WriteString(k + "=" + strconv.Quote(params[k]) + "\n")
@@ -150,6 +151,15 @@ func (s *Schema) fieldParam(p map[string]string, key string) (*Entity, *Field, e
 		return nil, nil, fmt.Errorf("no field %q", p[key])
 	}
 	return e, f, nil
+}
+
+// read reads the parameter that holds what is named in JSON.
+func read[T any](p map[string]string, key, what string) (T, error) {
+	var v T
+	if err := json.Unmarshal([]byte(p[key]), &v); err != nil {
+		return v, fmt.Errorf("reading %s: %w", what, err)
+	}
+	return v, nil
 }
 
 // bury records a name that a field no longer has.

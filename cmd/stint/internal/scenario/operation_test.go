@@ -144,7 +144,7 @@ func FuzzReplay(f *testing.F) {
 		op := ops[at]
 		op.Params = maps.Clone(op.Params)
 		op.Params[key] = value
-		op.ID, op.Title = operationID(op.Name, op.Params), ""
+		op.ID, op.Title = OperationID(op.Name, op.Params), ""
 		next, err := sound(s, &op, 21)
 		if err != nil {
 			return
@@ -154,6 +154,16 @@ func FuzzReplay(f *testing.F) {
 		}
 		nextStep(Options{Seed: 1, Delivery: DeliveryDelta}, s, next, op, 21)
 	})
+}
+
+// applied is the schema after an operation.
+func applied(t *testing.T, s *Schema, turn int, name string, params map[string]string) *Schema {
+	t.Helper()
+	next, err := Apply(s, Operation{Name: name, ID: OperationID(name, params), Params: params}, turn)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return next
 }
 
 // TestClauseIdentity follows one field through operations: names change texts only, limits change the clause.
@@ -166,14 +176,7 @@ func TestClauseIdentity(t *testing.T) {
 		}}},
 	}
 	s.deriveClauses(0)
-	do := func(turn int, name string, params map[string]string) {
-		t.Helper()
-		next, err := Apply(s, Operation{Name: name, ID: operationID(name, params), Params: params}, turn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s = next
-	}
+	do := func(turn int, name string, params map[string]string) { s = applied(t, s, turn, name, params) }
 	typeClause := *s.ClauseOf(KindType, "e1.f2")
 
 	do(1, "set_range", map[string]string{"field": "e1.f2", "min": "1", "max": "500"})

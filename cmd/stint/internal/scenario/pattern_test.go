@@ -129,14 +129,7 @@ func TestImmutableChangesWhatPutDoes(t *testing.T) {
 		}}},
 	}
 	s.deriveClauses(0)
-	do := func(turn int, name string, params map[string]string) {
-		t.Helper()
-		next, err := Apply(s, Operation{Name: name, ID: operationID(name, params), Params: params}, turn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s = next
-	}
+	do := func(turn int, name string, params map[string]string) { s = applied(t, s, turn, name, params) }
 	field := map[string]string{"field": "e1.f2"}
 	do(1, "make_immutable", field)
 	if c := s.ClauseOf(KindRequired, "e1.f2"); c.Changed != 1 || !strings.Contains(c.Text, "must be in every `POST`.") {

@@ -29,8 +29,8 @@ func sound(before *Schema, op *Operation, turn int) (*Schema, error) {
 	switch {
 	case kind == nil:
 		return nil, fmt.Errorf("unknown operation %q", op.Name)
-	case op.ID != operationID(op.Name, op.Params):
-		return nil, fmt.Errorf("the id %q does not belong to the parameters of the operation, which give %q", op.ID, operationID(op.Name, op.Params))
+	case op.ID != OperationID(op.Name, op.Params):
+		return nil, fmt.Errorf("the id %q does not belong to the parameters of the operation, which give %q", op.ID, OperationID(op.Name, op.Params))
 	case op.Label != kind.label:
 		return nil, fmt.Errorf("%s has the label %q, not %q", op.Name, kind.label, op.Label)
 	}
@@ -43,6 +43,3 @@ func sound(before *Schema, op *Operation, turn int) (*Schema, error) {
 	}
 	return next, nil
 }
-
-// OperationID is the id of an operation: its name and 8 hex digits of the hash of its parameters.
-func OperationID(name string, params map[string]string) string { return operationID(name, params) }

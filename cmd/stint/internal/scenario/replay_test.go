@@ -47,7 +47,7 @@ func TestReplayRefuses(t *testing.T) {
 		"label":   {func(o *Operation) { o.Label = "Z" }, "has the label"},
 		"params": {func(o *Operation) {
 			o.Params = map[string]string{"entity": "e99"}
-			o.ID = operationID(o.Name, o.Params)
+			o.ID = OperationID(o.Name, o.Params)
 		}, "applying"},
 	} {
 		bad := op

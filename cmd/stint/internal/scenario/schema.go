@@ -109,7 +109,7 @@ type Analytics struct {
 	Name    string `json:"name"`
 	Entity  string `json:"entity"`            // uid
 	Kind    string `json:"kind"`              // count, sum, avg, min, max, group, top, window, parent; see parts.go
-	Measure string `json:"measure,omitempty"` // field uid of an integer or decimal field, for sum; nulls count as nothing, an empty sum is 0
+	Measure string `json:"measure,omitempty"` // field uid of an integer or decimal field; nulls count as nothing, an empty sum is 0
 	Where   string `json:"where,omitempty"`   // field uid of an enum or boolean field that must equal Equals; "" = all rows
 	Equals  *Value `json:"equals,omitempty"`
 	Group   string `json:"group,omitempty"`  // group, top: field uid of an enum, boolean or ref field; parent: of the ref field

@@ -124,7 +124,7 @@ func (s *Schema) checkEntity(e *Entity) error {
 			return fmt.Errorf("field %s (%s): %w", f.UID, f.Name, err)
 		}
 	}
-	return errors.Join(e.checkPairs(), s.checkList(e))
+	return errors.Join(e.checkPairs(), e.checkList())
 }
 
 // buried reports whether something of this kind and entity once had the name; the entity of [GoneEntity] and
@@ -193,9 +193,6 @@ func (f *Field) validate() error {
 	} else if f.OnDelete != "" || f.Target != "" {
 		return fmt.Errorf("type %s with a reference target", f.Type)
 	}
-	if f.Immutable && f.Managed() {
-		return errors.New("immutable although the service alone decides the value")
-	}
 	if f.Type == Datetime && f.Default != nil {
 		return errors.New("datetime with a default")
 	}
@@ -220,8 +217,7 @@ func (f *Field) checkPattern() error {
 
 // checkLimits checks range, length and values by themselves.
 func (f *Field) checkLimits() error {
-	numeric := f.Type == Integer || f.Type == Decimal || f.Type == Date
-	if (f.Min != nil || f.Max != nil) && !numeric {
+	if (f.Min != nil || f.Max != nil) && !numeric(f.Type) {
 		return fmt.Errorf("type %s with a range", f.Type)
 	}
 	if (f.MinLen != nil || f.MaxLen != nil) && f.Type != String {

@@ -139,15 +139,7 @@ func pairReplacements(next *Schema, op Operation) []string {
 	if _, f := next.FieldByUID(op.Params["field"]); f != nil && f.Default != nil {
 		pairs = append(pairs, "{default}", code(f.Literal(f.Default)))
 	}
-	var second string
-	var g Group
-	var o Order
-	if _, err := next.partFrom(op.Params, "group", &g); err == nil {
-		second = g.Fields[1]
-	} else if _, err := next.partFrom(op.Params, "order", &o); err == nil {
-		second = o.High
-	}
-	if _, f := next.FieldByUID(second); f != nil {
+	if _, f := next.FieldByUID(newPair(next, op)[1]); f != nil {
 		than := "greater than"
 		if f.Type == Date || f.Type == Datetime {
 			than = "later than"
@@ -159,13 +151,17 @@ func pairReplacements(next *Schema, op Operation) []string {
 
 // pairSubject is the first field of a new group or order.
 func (s *Schema) pairSubject(op Operation) (*Entity, *Field) {
-	var g Group
-	if _, err := s.partFrom(op.Params, "group", &g); err == nil {
-		return s.FieldByUID(g.Fields[0])
+	return s.FieldByUID(newPair(s, op)[0])
+}
+
+// newPair names the two fields of a new group or order; both are "" for other operations.
+func newPair(s *Schema, op Operation) [2]string {
+	if _, g, err := partFrom[Group](s, op.Params, "group"); err == nil {
+		return g.Fields
 	}
-	var o Order
-	if _, err := s.partFrom(op.Params, "order", &o); err == nil {
-		return s.FieldByUID(o.Low)
+	_, o, err := partFrom[Order](s, op.Params, "order")
+	if err != nil {
+		return [2]string{}
 	}
-	return nil, nil
+	return [2]string{o.Low, o.High}
 }
