@@ -18,8 +18,7 @@ type command struct {
 
 	broken, anyState, stays, takesBody, unguarded, leaks bool
 	noRequired, noNull, anyType, anyValue                bool // of the parameter
-	statuses                                             map[string]int
-	codes                                                map[string]string
+	slips
 }
 
 // atom is one comparison of a guard.
@@ -64,16 +63,6 @@ func (b *builder) effects(defs []scenario.Effect) []effect {
 	return xs
 }
 
-func (c *command) failure(status int, code, field string) failure {
-	if s, wrong := c.statuses[code]; wrong {
-		status = s
-	}
-	if w, wrong := c.codes[code]; wrong {
-		code = w
-	}
-	return failure{status: status, code: code, field: field}
-}
-
 // call answers POST /PLURAL/{id}/NAME.
 func (i *Interp) call(e *entity, id, name string, body []byte) Response {
 	n, err := strconv.ParseInt(id, 10, 64)
@@ -85,20 +74,20 @@ func (i *Interp) call(e *entity, id, name string, body []byte) Response {
 	case c == nil || c.broken:
 		return i.refuse(failure{status: http.StatusNotFound, code: "not_found"})
 	case err != nil || r == nil:
-		return i.refuse(c.failure(http.StatusNotFound, "not_found", ""))
+		return i.refuse(*c.failure(http.StatusNotFound, "not_found", ""))
 	}
 	param, bad := c.parameter(body)
 	if bad != nil {
 		return i.refuse(*bad)
 	}
 	if s := e.state(); c.Transition() && s != nil && !c.anyState && !slices.Contains(c.From, r.cells[s.index].v.Str) {
-		return i.refuse(c.failure(http.StatusConflict, "state", s.Name))
+		return i.refuse(*c.failure(http.StatusConflict, "state", s.Name))
 	}
 	if !c.allowed(r) {
 		if c.leaks {
 			c.carryOut(r, param)
 		}
-		return i.refuse(c.failure(http.StatusConflict, "guard", ""))
+		return i.refuse(*c.failure(http.StatusConflict, "guard", ""))
 	}
 	if in, ok := parseObject(body); ok && c.takesBody {
 		if cells, bad := e.fill(in, r, false); bad == nil {
@@ -106,11 +95,7 @@ func (i *Interp) call(e *entity, id, name string, body []byte) Response {
 		}
 	}
 	c.carryOut(r, param)
-	status := http.StatusOK
-	if s, wrong := c.statuses["call"]; wrong {
-		status = s
-	}
-	return Response{status, r.render()}
+	return Response{c.status("call", http.StatusOK), r.render()}
 }
 
 // parameter reads the action's parameter; 0 without one.
@@ -120,8 +105,7 @@ func (c *command) parameter(body []byte) (int64, *failure) {
 		return 0, nil
 	}
 	refuse := func(code string) (int64, *failure) {
-		f := c.failure(http.StatusBadRequest, code, p.Name)
-		return 0, &f
+		return 0, c.failure(http.StatusBadRequest, code, p.Name)
 	}
 	in, ok := parseObject(body)
 	if !ok {
@@ -173,13 +157,13 @@ func (a *atom) holds(r *row) bool {
 		return a.compare(a.field.referring(r.id), a.Value)
 	}
 	own := &r.cells[a.field.index]
-	if !own.set || own.raw != nil {
+	if !own.typed() {
 		return a.nullHolds
 	}
 	switch a.Kind {
 	case scenario.AtomFields:
 		other := &r.cells[a.other.index]
-		if !other.set || other.raw != nil {
+		if !other.typed() {
 			return a.nullHolds
 		}
 		return a.compare(own.v.Int, other.v.Int)
@@ -205,11 +189,17 @@ func (a *atom) compare(x, limit int64) bool {
 	return x >= limit
 }
 
+// refers reports whether a row names the id by f.
+func (f *field) refers(r *row, id int64) bool {
+	c := &r.cells[f.index]
+	return c.typed() && c.v.Int == id
+}
+
 // referring counts the rows whose reference f names the id.
 func (f *field) referring(id int64) int64 {
 	n := int64(0)
 	for _, r := range f.owner.rows {
-		if c := &r.cells[f.index]; c.set && c.raw == nil && c.v.Int == id {
+		if f.refers(r, id) {
 			n++
 		}
 	}
@@ -232,7 +222,7 @@ func (x *effect) carryOut(r *row, param int64) {
 	}
 	if x.ref != nil {
 		c := &r.cells[x.ref.index]
-		if !c.set || c.raw != nil {
+		if !c.typed() {
 			return
 		}
 		if r = x.ref.target.byID[c.v.Int]; r == nil {

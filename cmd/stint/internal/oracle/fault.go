@@ -86,7 +86,6 @@ type builder struct {
 
 func (b *builder) build() {
 	s := b.schema
-	b.groups, b.orders = make(map[string]*group), make(map[string]*order)
 	for n := range s.Entities {
 		def := &s.Entities[n]
 		e := &entity{name: def.Name, items: s.Conventions.ItemsKey, total: s.Conventions.TotalKey, known: make(map[string]bool)}
@@ -112,7 +111,6 @@ func (b *builder) build() {
 	}
 	b.buildLists()
 	b.life()
-	b.stats = make(map[string]*statistic)
 	for n := range s.Analytics {
 		a := &s.Analytics[n]
 		st := &statistic{kind: a.Kind, over: b.entities[a.Entity], measure: b.fields[a.Measure], where: b.fields[a.Where], group: b.fields[a.Group], n: a.N, window: b.fields[a.Window]}
@@ -296,14 +294,7 @@ func ptr[T any](v T) *T { return &v }
 // goBack gives the field parameters or the name that it had before.
 func (f *field) goBack(param string) {
 	kind, params, _ := strings.Cut(param, ":")
-	get := func(key string) string {
-		for part := range strings.SplitSeq(params, ";") {
-			if v, ok := strings.CutPrefix(part, key+"="); ok {
-				return v
-			}
-		}
-		return ""
-	}
+	get := func(key string) string { return scenario.ClauseParam(params, key) }
 	switch kind {
 	case "name":
 		delete(f.owner.known, f.Name)

@@ -11,8 +11,6 @@ import (
 
 // life builds what is there besides plain fields: states, formulas and commands.
 func (b *builder) life() {
-	b.interp.items, b.interp.total = b.schema.Conventions.ItemsKey, b.schema.Conventions.TotalKey
-	b.commands = make(map[string]*command)
 	for n := range b.schema.Entities {
 		def := &b.schema.Entities[n]
 		e := b.entities[def.UID]

@@ -138,11 +138,11 @@ func (e *entity) plantList(x Fault, b *builder) {
 	if kind, params, _ := strings.Cut(x.Param, ":"); x.Kind == Stale {
 		switch kind {
 		case string(scenario.KindDefaultSort):
-			if f := b.fields[paramOf(params, "field")]; f != nil && f.owner == e {
-				e.byItself = &listOrder{by: f, desc: paramOf(params, "desc") == "true"}
+			if f := b.fields[scenario.ClauseParam(params, "field")]; f != nil && f.owner == e {
+				e.byItself = &listOrder{by: f, desc: scenario.ClauseParam(params, "desc") == "true"}
 			}
 		case string(scenario.KindPage):
-			size, most := number[int](paramOf(params, "default")), number[int](paramOf(params, "max"))
+			size, most := number[int](scenario.ClauseParam(params, "default")), number[int](scenario.ClauseParam(params, "max"))
 			if e.page != nil && size != nil && most != nil {
 				e.page.size, e.page.most = *size, *most
 			}
@@ -178,16 +178,6 @@ func (e *entity) plantList(x Fault, b *builder) {
 	case WrongCode + " query":
 		p.codes = with(p.codes, "query", wrongCodeWord)
 	}
-}
-
-// paramOf reads one key of the parameters of a clause: "min=0;max=500".
-func paramOf(params, key string) string {
-	for part := range strings.SplitSeq(params, ";") {
-		if v, ok := strings.CutPrefix(part, key+"="); ok {
-			return v
-		}
-	}
-	return ""
 }
 
 // listFaults lists the faults of clauses about lists; ok is false for other clauses.
@@ -452,15 +442,15 @@ func (b *builder) spoilStatistic(st *statistic, param string) {
 // staleStatistic gives an endpoint the condition that it had before.
 func (b *builder) staleStatistic(st *statistic, param string) {
 	_, params, _ := strings.Cut(param, ":")
-	f := b.fields[paramOf(params, "where")]
+	f := b.fields[scenario.ClauseParam(params, "where")]
 	if f == nil || f.owner != st.over {
 		st.where = nil
 		return
 	}
 	st.where = f
-	value, err := strconv.Unquote(paramOf(params, "equals"))
+	value, err := strconv.Unquote(scenario.ClauseParam(params, "equals"))
 	if err != nil {
-		value = paramOf(params, "equals")
+		value = scenario.ClauseParam(params, "equals")
 	}
 	if v, ok := f.parse(value); ok || f.Type == scenario.Enum {
 		st.equals = v

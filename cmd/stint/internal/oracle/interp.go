@@ -32,9 +32,7 @@ type Interp struct {
 	byPath   map[string]*entity
 	stats    map[string]*statistic
 	relics   map[string]bool // former collections that still answer
-	items    string
-	total    string
-	format   string // how error bodies go wrong; "" = not at all
+	format   string          // how error bodies go wrong; "" = not at all
 }
 
 // entity is one collection: its rules with the faults applied, and its rows.
@@ -60,9 +58,8 @@ type entity struct {
 	listing
 	nested map[string]*nestedList // by path segment
 
-	broken   map[string]bool // verbs that answer 404: POST, GET, LIST, PUT, PATCH, DELETE
-	statuses map[string]int  // wrong status by situation
-	codes    map[string]string
+	broken map[string]bool // verbs that answer 404: POST, GET, LIST, PUT, PATCH, DELETE
+	slips
 
 	putMerges, patchResets                           bool
 	leakCreate, leakUpdate, extraKey, echo, clientID bool
@@ -75,7 +72,7 @@ type field struct {
 	owner  *entity
 	target *entity
 	index  int
-	codes  map[string]string
+	slips
 	alias  string // another key that requests may use
 	copyTo string // another key that answers contain
 
@@ -88,7 +85,6 @@ type field struct {
 	form                         string // how the pattern is misread
 	zero                         any    // what a missing value becomes in place of null
 	lax                          lax
-	statuses                     map[string]int
 
 	formula                            *formula // of a computed field
 	initial                            string   // of a state
@@ -106,6 +102,29 @@ type row struct {
 	object map[string]any // rendered; nil after a change
 }
 
+// slips are the wrong words of answers, by faults.
+type slips struct {
+	statuses map[string]int    // by situation, or by the right code word
+	codes    map[string]string // by the right one
+}
+
+// status is the status of an answer in a situation.
+func (w *slips) status(situation string, right int) int {
+	if s, wrong := w.statuses[situation]; wrong {
+		return s
+	}
+	return right
+}
+
+// failure is a refusal; field is the public name that it gives.
+func (w *slips) failure(status int, code, field string) *failure {
+	f := &failure{status: w.status(code, status), code: code, field: field}
+	if c, wrong := w.codes[code]; wrong {
+		f.code = c
+	}
+	return f
+}
+
 // cell is one stored value. raw holds a value of the wrong type that a fault let in.
 type cell struct {
 	set bool // false is null
@@ -113,12 +132,16 @@ type cell struct {
 	raw any
 }
 
+// typed reports whether the cell has a value of its field's type: no null, and none that a fault let in.
+func (c *cell) typed() bool { return c.set && c.raw == nil }
+
 // New returns an interpreter with an empty store. Faults whose subject the schema does not have, and
 // unknown kinds, have no effect; see [KnownFault].
 func New(s *scenario.Schema, faults ...Fault) *Interp {
 	i := &Interp{schema: s, byPath: make(map[string]*entity), stats: make(map[string]*statistic)}
-	b := &builder{schema: s, interp: i, entities: make(map[string]*entity), fields: make(map[string]*field), filters: make(map[string]*listFilter),
-		sorts: make(map[string]*listOrder), lists: make(map[string]*nestedList)}
+	b := &builder{schema: s, interp: i, entities: make(map[string]*entity), fields: make(map[string]*field), stats: make(map[string]*statistic),
+		groups: make(map[string]*group), orders: make(map[string]*order), filters: make(map[string]*listFilter), sorts: make(map[string]*listOrder),
+		lists: make(map[string]*nestedList), commands: make(map[string]*command)}
 	b.build()
 	for _, f := range faults {
 		b.plant(f)
@@ -187,7 +210,7 @@ func (i *Interp) Handle(r Request) Response {
 	}
 	e := i.byPath[head]
 	if e == nil && i.relics[head] && !deeper && r.Method == http.MethodGet {
-		return Response{http.StatusOK, map[string]any{i.items: []any{}, i.total: int64(0)}}
+		return i.emptyList()
 	}
 	if e == nil {
 		return i.refuse(failure{status: http.StatusNotFound, code: "not_found"})
@@ -227,7 +250,7 @@ func (i *Interp) member(e *entity, tail string, r Request) Response {
 		case r.Method == http.MethodPost:
 			return i.call(e, id, name, r.Body)
 		case r.Method == http.MethodGet && e.relics[name]:
-			return Response{http.StatusOK, map[string]any{e.items: []any{}, e.total: int64(0)}}
+			return i.emptyList()
 		}
 		return i.below(e, id, name, r)
 	}
@@ -333,26 +356,11 @@ func (i *Interp) refuse(f failure) Response {
 }
 
 func (i *Interp) notFound(e *entity) Response {
-	return i.refuse(e.failure(http.StatusNotFound, "not_found"))
+	return i.refuse(*e.failure(http.StatusNotFound, "not_found", ""))
 }
 
-func (e *entity) failure(status int, code string) failure {
-	if s, wrong := e.statuses[code]; wrong {
-		status = s
-	}
-	if c, wrong := e.codes[code]; wrong {
-		code = c
-	}
-	return failure{status: status, code: code}
-}
-
-// failure is a refusal because of a rule of the field, under its public name.
-func (f *field) failure(status int, code string) *failure {
-	if s, wrong := f.statuses[code]; wrong {
-		status = s
-	}
-	if c, wrong := f.codes[code]; wrong {
-		code = c
-	}
-	return &failure{status: status, code: code, field: f.Name}
+// emptyList is what a former list answers that is still there.
+func (i *Interp) emptyList() Response {
+	c := i.schema.Conventions
+	return Response{http.StatusOK, map[string]any{c.ItemsKey: []any{}, c.TotalKey: int64(0)}}
 }

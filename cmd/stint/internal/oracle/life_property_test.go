@@ -3,6 +3,7 @@ package oracle
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"math"
 	"net/http"
 	"slices"
@@ -77,11 +78,7 @@ func (d dump) clone() dump {
 	for uid, rows := range d {
 		c[uid] = []object{}
 		for _, o := range rows {
-			n := make(object)
-			for k, v := range o {
-				n[k] = v
-			}
-			c[uid] = append(c[uid], n)
+			c[uid] = append(c[uid], maps.Clone(o))
 		}
 	}
 	return c
@@ -133,13 +130,7 @@ func (j *judgement) called(before dump, e *scenario.Entity, r Request, res Respo
 		allowed["409 guard "] = true
 	}
 	if res.Status >= 400 || len(allowed) > 0 {
-		j.refused++
-		var body struct {
-			Error struct{ Code, Field string }
-		}
-		if err := json.Unmarshal(out, &body); err != nil || !allowed[fmt.Sprintf("%d %s %s", res.Status, body.Error.Code, body.Error.Field)] {
-			fail("allowed refusals are %v", allowed)
-		}
+		j.refusal(res, out, allowed, fail)
 		return
 	}
 	j.accepted++

@@ -24,12 +24,12 @@ type listing struct {
 	countAll             bool // the total counts rows that do not fit
 }
 
-// filter is one condition of a list.
+// listFilter is one condition of a list.
 type listFilter struct {
 	kind   string
 	on     *field
 	params []string // names of its query parameters
-	codes  map[string]string
+	slips
 
 	lax                    bool // a value that is none is taken for no value at all
 	ignored, alone         bool // never looked at, or not beside other filters
@@ -37,21 +37,21 @@ type listFilter struct {
 	anyCase, prefix, nulls bool
 }
 
-// order is one way to sort a list.
+// listOrder is one way to sort a list.
 type listOrder struct {
-	by    *field
-	name  string // of the word that asks for it
-	desc  bool   // of the default order
-	codes map[string]string
+	by   *field
+	name string // of the word that asks for it
+	desc bool   // of the default order
+	slips
 
 	lax                              bool // any other word is taken for none
 	ignored, oneWay, ties, nullsLast bool
 }
 
-// page cuts a list.
+// listPage cuts a list.
 type listPage struct {
 	size, most int
-	codes      map[string]string
+	slips
 
 	most1, clamps, zero, negative       bool // which limits are taken: not the largest, larger ones, 0, negative offsets
 	whole, unlimited, unmoved, shifted  bool
@@ -80,7 +80,9 @@ func (i *Interp) list(e *entity, q url.Values) Response {
 		return i.refuse(*bad)
 	}
 	rows, l := slices.Clone(e.rows), &e.listing
-	if p := l.page; p != nil && p.beforeFilter && len(want.filters) > 0 || p != nil && p.beforeSort && want.sort != nil {
+	p := l.page
+	early := p != nil && (p.beforeFilter && len(want.filters) > 0 || p.beforeSort && want.sort != nil)
+	if early {
 		rows = p.cut(rows, want)
 	}
 	all := len(rows)
@@ -97,15 +99,14 @@ func (i *Interp) list(e *entity, q url.Values) Response {
 	if l.countAll {
 		total = all
 	}
-	if p := l.page; p != nil {
-		if !(p.beforeFilter && len(want.filters) > 0 || p.beforeSort && want.sort != nil) {
-			rows = p.cut(rows, want)
-		} else {
-			total = len(e.rows)
-		}
-		if p.countPage {
-			total = len(rows)
-		}
+	switch {
+	case early:
+		total = len(e.rows)
+	case p != nil:
+		rows = p.cut(rows, want)
+	}
+	if p != nil && p.countPage {
+		total = len(rows)
 	}
 	return e.envelope(rows, total)
 }
@@ -144,7 +145,7 @@ func (e *entity) pick(q url.Values) (want picked, bad *failure) {
 		case at >= 0:
 			want.sort, want.desc = e.sorts[at], desc
 		case !first.lax:
-			return want, queryFailure(first.codes, "sort")
+			return want, first.badQuery("sort")
 		}
 	}
 	if e.page != nil {
@@ -153,12 +154,9 @@ func (e *entity) pick(q url.Values) (want picked, bad *failure) {
 	return want, bad
 }
 
-func queryFailure(codes map[string]string, param string) *failure {
-	code := "query"
-	if c, wrong := codes[code]; wrong {
-		code = c
-	}
-	return &failure{status: http.StatusBadRequest, code: code, field: param}
+// badQuery is the refusal of a query parameter.
+func (w *slips) badQuery(param string) *failure {
+	return w.failure(http.StatusBadRequest, "query", param)
 }
 
 // read returns what the query asks of the filter, nil if nothing.
@@ -179,7 +177,7 @@ func (x *listFilter) read(q url.Values) (*wanted, *failure) {
 			if x.lax {
 				continue
 			}
-			return nil, queryFailure(x.codes, p)
+			return nil, x.badQuery(p)
 		}
 		asked = true
 		if n == 0 {
@@ -223,13 +221,13 @@ func (f *field) parse(text string) (v scenario.Value, ok bool) {
 	return v, ok
 }
 
-// fits reports whether the row is listed; others is how many filters the request has.
+// fits reports whether the row is listed; filters is how many filters the request has.
 func (w *wanted) fits(r *row, filters int) bool {
 	if w.ignored || w.alone && filters > 1 {
 		return true
 	}
 	c := &r.cells[w.on.index]
-	if !c.set || c.raw != nil {
+	if !c.typed() {
 		return w.nulls
 	}
 	switch w.kind {
@@ -278,7 +276,7 @@ func (o *listOrder) sort(rows []*row, desc bool) {
 
 // compareCells puts nulls first, or last.
 func compareCells(a, b *cell, nullsLast bool) int {
-	aNull, bNull := !a.set || a.raw != nil, !b.set || b.raw != nil
+	aNull, bNull := !a.typed(), !b.typed()
 	switch {
 	case aNull && bNull:
 		return 0
@@ -312,7 +310,7 @@ func (p *listPage) read(q url.Values, want *picked) *failure {
 		}
 		switch {
 		case !ok, n < 0, n == 0 && !p.zero, n > most && !p.clamps:
-			return queryFailure(p.codes, "limit")
+			return p.badQuery("limit")
 		}
 		want.limit = min(n, most)
 	} else if p.whole {
@@ -321,7 +319,7 @@ func (p *listPage) read(q url.Values, want *picked) *failure {
 	if q.Has("offset") {
 		n, ok := smallNumber(q.Get("offset"))
 		if !ok || n < 0 && !p.negative {
-			return queryFailure(p.codes, "offset")
+			return p.badQuery("offset")
 		}
 		want.offset = max(0, n)
 	}
@@ -359,7 +357,7 @@ func (p *listPage) cut(rows []*row, want picked) []*row {
 	return rows[:min(limit, len(rows))]
 }
 
-// nested answers GET /PLURAL/{id}/NAME: rows that refer to one row.
+// nestedList is GET /PLURAL/{id}/NAME: rows that refer to one row.
 type nestedList struct {
 	by                     *field
 	broken, whole, lenient bool
@@ -380,7 +378,7 @@ func (i *Interp) below(e *entity, id, name string, r Request) Response {
 	}
 	var rows []*row
 	for _, o := range n.by.owner.rows {
-		if c := &o.cells[n.by.index]; n.whole || c.set && c.raw == nil && c.v.Int == number {
+		if n.whole || n.by.refers(o, number) {
 			rows = append(rows, o)
 		}
 	}

@@ -3,6 +3,7 @@ package oracle
 import (
 	"cmp"
 	"encoding/json"
+	"maps"
 	"math"
 	"net/url"
 	"slices"
@@ -221,17 +222,8 @@ func (j *judgement) list(e *scenario.Entity, q url.Values) (refused map[string]b
 // listed judges the answer to a request for a list.
 func (j *judgement) listed(e *scenario.Entity, q url.Values, res Response, out []byte, fail func(string, ...any)) {
 	refused, rows, total := j.list(e, q)
-	if slices.Contains(slices.Collect(func(yield func(bool) bool) {
-		for _, bad := range refused {
-			if !yield(bad) {
-				return
-			}
-		}
-	}), true) {
-		var body struct {
-			Error struct{ Code, Field string }
-		}
-		if err := json.Unmarshal(out, &body); err != nil || res.Status != 400 || body.Error.Code != "query" || !refused[body.Error.Field] {
+	if slices.Contains(slices.Collect(maps.Values(refused)), true) {
+		if code, field := refusalOf(out); res.Status != 400 || code != "query" || !refused[field] {
 			fail("with %v one of %v must be refused", q, refused)
 		}
 		return

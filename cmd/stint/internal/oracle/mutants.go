@@ -278,18 +278,11 @@ func (l *lister) stale(f *scenario.Field, prev *scenario.Schema) {
 	default:
 		return
 	}
-	if prev == nil {
-		return
-	}
-	before := prev.ClauseOf(l.clause.Kind, l.clause.Subject)
-	if before == nil || before.Params == l.clause.Params {
-		return
-	}
 	// That the field can not change any more is a matter of PUT; the default itself is the same.
-	if l.clause.Kind == scenario.KindDefault {
-		if _, was := prev.FieldByUID(f.UID); was.Literal(was.Default) == f.Literal(f.Default) {
+	if l.clause.Kind == scenario.KindDefault && prev != nil {
+		if _, was := prev.FieldByUID(f.UID); was != nil && was.Default != nil && was.Literal(was.Default) == f.Literal(f.Default) {
 			return
 		}
 	}
-	l.add(Stale, string(l.clause.Kind)+":"+before.Params)
+	l.staleParams(prev)
 }

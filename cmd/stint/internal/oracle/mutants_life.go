@@ -1,7 +1,6 @@
 package oracle
 
 import (
-	"slices"
 	"strconv"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
@@ -134,8 +133,7 @@ func (l *lister) effect(c *scenario.Command, n int) {
 	l.add(EffectIgnored, at)
 	l.add(EffectWrong, "amount="+at, "all="+at, "way="+at)
 	// Where the condition asks for a value there is never a null.
-	asked := c.Guard != nil && slices.ContainsFunc(c.Guard.Atoms, func(a scenario.Atom) bool { return a.Field == x.Target || a.Other == x.Target })
-	if target != nil && target.Nullable && !asked {
+	if target != nil && target.Nullable && !c.Guard.Names(x.Target) {
 		l.add(EffectWrong, "null="+at)
 	}
 }

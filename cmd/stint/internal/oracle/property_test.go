@@ -419,13 +419,7 @@ func (j *judgement) written(before dump, e *scenario.Entity, at int, r Request, 
 	}
 	allowed := judge(j.s, e, before, r.Method, own, in)
 	if res.Status >= 400 {
-		j.refused++
-		var body struct {
-			Error struct{ Code, Field string }
-		}
-		if err := json.Unmarshal(out, &body); err != nil || !allowed[fmt.Sprintf("%d %s %s", res.Status, body.Error.Code, body.Error.Field)] {
-			fail("allowed refusals are %v", allowed)
-		}
+		j.refusal(res, out, allowed, fail)
 		return
 	}
 	j.accepted++
@@ -469,6 +463,25 @@ func (j *judgement) written(before dump, e *scenario.Entity, at int, r Request, 
 	}
 	if wanted := map[bool]int{true: 201, false: 200}[at < 0]; res.Status != wanted || !sameJSON(out, b) || !sameJSON(stored, b) {
 		fail("should be %d %s; the list shows %s", wanted, b, stored)
+	}
+}
+
+// refusalOf reads code word and field of an error body; both are "" for any other body.
+func refusalOf(out []byte) (code, field string) {
+	var body struct {
+		Error struct{ Code, Field string }
+	}
+	if json.Unmarshal(out, &body) != nil {
+		return "", ""
+	}
+	return body.Error.Code, body.Error.Field
+}
+
+// refusal counts a refusal and holds it against those that are allowed.
+func (j *judgement) refusal(res Response, out []byte, allowed map[string]bool, fail func(string, ...any)) {
+	j.refused++
+	if code, field := refusalOf(out); !allowed[fmt.Sprintf("%d %s %s", res.Status, code, field)] {
+		fail("allowed refusals are %v", allowed)
 	}
 }
 

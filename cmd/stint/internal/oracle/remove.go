@@ -27,16 +27,10 @@ func (i *Interp) remove(r *row) Response {
 		plan.follow(plan.doomed[n], n > 0)
 	}
 	if plan.barred != nil {
-		f := *plan.barred.failure(http.StatusConflict, "restricted")
-		f.field = ""
-		return i.refuse(f)
+		return i.refuse(*plan.barred.failure(http.StatusConflict, "restricted", ""))
 	}
 	plan.carryOut()
-	status := http.StatusNoContent
-	if s, wrong := r.owner.statuses["delete"]; wrong {
-		status = s
-	}
-	return Response{Status: status}
+	return Response{Status: r.owner.status("delete", http.StatusNoContent)}
 }
 
 // follow adds what the references to one doomed row demand. deep says that the row goes by a cascade.
@@ -46,7 +40,7 @@ func (p *removal) follow(gone *row, deep bool) {
 			continue
 		}
 		for _, r := range f.owner.rows {
-			if c := &r.cells[f.index]; !c.set || c.raw != nil || c.v.Int != gone.id {
+			if !f.refers(r, gone.id) {
 				continue
 			}
 			switch f.OnDelete {
@@ -67,9 +61,7 @@ func (p *removal) follow(gone *row, deep bool) {
 
 func (p *removal) carryOut() {
 	for _, n := range p.nulled {
-		cells := slices.Clone(n.row.cells)
-		cells[n.index] = cell{}
-		n.row.cells, n.row.object = cells, nil
+		n.row.put(n.index, cell{})
 	}
 	touched := make(map[*entity]bool)
 	for _, r := range p.doomed {

@@ -90,8 +90,7 @@ type group struct {
 	fields      []*field // two; one where a fault looks at that one only
 	lax         lax
 	self, nulls bool // a row may not repeat its own pair; nulls count as the same
-	statuses    map[string]int
-	codes       map[string]string
+	slips
 }
 
 // order is a pair of fields of which one may not be above the other, as faults changed it.
@@ -100,22 +99,19 @@ type order struct {
 	lax       lax
 	both      bool // checked only when the request holds both
 	strict    bool // equal values are refused
-	codes     map[string]string
+	slips
 }
 
 // pairFailure is the rule about two fields that a request breaks, or nil.
 func (e *entity) pairFailure(in map[string]any, cells []cell, old *row, verb string) *failure {
 	for _, o := range e.orders {
 		if o.broken(in, cells, verb) {
-			f := *o.high
-			f.codes = o.codes
-			return f.failure(http.StatusBadRequest, "order")
+			return o.failure(http.StatusBadRequest, "order", o.high.Name)
 		}
 	}
 	for _, g := range e.groups {
 		if g.taken(e, in, cells, old, verb) {
-			f := field{statuses: g.statuses, codes: g.codes}
-			return f.failure(http.StatusConflict, "unique")
+			return g.failure(http.StatusConflict, "unique", "")
 		}
 	}
 	return nil
@@ -123,7 +119,7 @@ func (e *entity) pairFailure(in map[string]any, cells []cell, old *row, verb str
 
 func (o *order) broken(in map[string]any, cells []cell, verb string) bool {
 	low, high := &cells[o.low.index], &cells[o.high.index]
-	if !low.set || !high.set || low.raw != nil || high.raw != nil || o.lax.skips("order", verb) {
+	if !low.typed() || !high.typed() || o.lax.skips("order", verb) {
 		return false
 	}
 	if o.both {

@@ -23,7 +23,7 @@ type statistic struct {
 	group   *field // of group, top and parent
 	n       int    // of top
 	window  *field
-	codes   map[string]string
+	slips
 
 	broken, ghost                bool // 404; a removed endpoint that still answers
 	emptyWrong                   bool // null for 0, 0 for null
@@ -72,7 +72,7 @@ func (s *statistic) chosen(r *row) bool {
 		return true
 	}
 	c := &r.cells[s.where.index]
-	return c.set && c.raw == nil && c.v == s.equals
+	return c.typed() && c.v == s.equals
 }
 
 // limits reads the window out of a query.
@@ -87,7 +87,7 @@ func (s *statistic) limits(q url.Values) (from, to int64, bad *failure) {
 		case ok:
 			*l.into = day
 		case !s.lax:
-			return 0, 0, queryFailure(s.codes, l.param)
+			return 0, 0, s.badQuery(l.param)
 		}
 	}
 	return from, to, nil
@@ -98,7 +98,7 @@ func (s *statistic) within(r *row, from, to int64) bool {
 		return true
 	}
 	c := &r.cells[s.window.index]
-	if !c.set || c.raw != nil {
+	if !c.typed() {
 		return s.nulls
 	}
 	day := c.v.Int
@@ -114,7 +114,7 @@ func (s *statistic) value(rows []*row) any {
 	for _, r := range rows {
 		c := &r.cells[s.measure.index]
 		v := c.v.Int
-		if !c.set || c.raw != nil {
+		if !c.typed() {
 			if !s.nulls {
 				continue
 			}
@@ -202,7 +202,7 @@ func (s *statistic) groups(rows []*row) []any {
 	}
 	for _, r := range rows {
 		c := &r.cells[s.group.index]
-		if null := !c.set || c.raw != nil; !null || s.nulls {
+		if null := !c.typed(); !null || s.nulls {
 			p := find(c.v, null)
 			p.rows = append(p.rows, r)
 		}
@@ -250,7 +250,7 @@ func (s *statistic) size(p *part) int64 {
 	}
 	var sum int64
 	for _, r := range p.rows {
-		if c := &r.cells[s.measure.index]; c.set && c.raw == nil {
+		if c := &r.cells[s.measure.index]; c.typed() {
 			sum += c.v.Int
 		}
 	}

@@ -23,11 +23,7 @@ func (i *Interp) create(e *entity, body []byte) Response {
 		return i.refuse(*bad)
 	}
 	r := e.insert(in, cells)
-	status := http.StatusCreated
-	if s, wrong := e.statuses["create"]; wrong {
-		status = s
-	}
-	return Response{status, r.render()}
+	return Response{e.status("create", http.StatusCreated), r.render()}
 }
 
 func (e *entity) insert(in map[string]any, cells []cell) *row {
@@ -124,7 +120,7 @@ func (e *entity) fill(in map[string]any, old *row, whole bool) ([]cell, *failure
 		}
 		if !sent {
 			if whole && f.Required && !f.keeps(old, whole) && !f.lax.skips("required", verb) {
-				refuse(f.failure(http.StatusBadRequest, "required"))
+				refuse(f.failure(http.StatusBadRequest, "required", f.Name))
 				if old != nil {
 					cells[n] = old.cells[n]
 				}
@@ -139,7 +135,7 @@ func (e *entity) fill(in map[string]any, old *row, whole bool) ([]cell, *failure
 			status, code = http.StatusConflict, "immutable"
 		}
 		if code != "" {
-			refuse(f.failure(status, code))
+			refuse(f.failure(status, code, f.Name))
 			if old != nil {
 				cells[n] = old.cells[n]
 			}
@@ -152,7 +148,7 @@ func (e *entity) fill(in map[string]any, old *row, whole bool) ([]cell, *failure
 	}
 	for n, f := range e.fields {
 		if f.Unique && bad == nil && e.duplicate(f, &cells[n], old, in) {
-			refuse(f.failure(http.StatusConflict, "unique"))
+			refuse(f.failure(http.StatusConflict, "unique", f.Name))
 		}
 	}
 	if bad == nil {
@@ -189,7 +185,7 @@ func (e *entity) duplicate(f *field, c *cell, old *row, in map[string]any) bool 
 	}
 	for _, r := range e.rows {
 		o := &r.cells[f.index]
-		if !o.set || o.raw != nil || o.v != c.v {
+		if !o.typed() || o.v != c.v {
 			continue
 		}
 		if r != old {

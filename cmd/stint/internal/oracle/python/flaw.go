@@ -8,8 +8,8 @@ import (
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 )
 
-// Flaw is one mistake in a server, of a kind, at the uid of an entity, field, analytics endpoint or tombstone, or at
-// [scenario.API].
+// Flaw is one mistake in a server, of a kind, at the uid of an entity, a field, another part of an entity, an analytics
+// endpoint or a tombstone, or at [scenario.API].
 type Flaw struct {
 	Kind, Subject, Param string
 }
@@ -108,12 +108,7 @@ func knownParams() map[string][]string {
 
 // has reports whether the server is to have a flaw.
 func (p *program) has(kind, subject, param string) bool {
-	for _, x := range p.flaws {
-		if x == (Flaw{kind, subject, param}) {
-			return true
-		}
-	}
-	return false
+	return slices.Contains(p.flaws, Flaw{kind, subject, param})
 }
 
 // code is the code word of a rule about a subject.

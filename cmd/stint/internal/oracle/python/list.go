@@ -117,23 +117,19 @@ func queryType(t scenario.Type) string {
 func (p *program) sort(e *scenario.Entity) {
 	var keys []string
 	for i := range e.List.Sorts {
-		k := &e.List.Sorts[i]
-		_, f := p.schema.FieldByUID(k.Field)
-		if f == nil {
-			continue
+		if _, f := p.schema.FieldByUID(e.List.Sorts[i].Field); f != nil {
+			keys = append(keys, f.Name)
 		}
-		keys = append(keys, f.Name)
 	}
 	depth := 1
 	if len(keys) > 0 {
 		p.line(1, `sort = query_text(call, "sort")`)
 		p.line(1, "if sort is not None:")
 		p.line(2, `key = sort[1:] if sort.startswith("-") else sort`)
+		p.line(2, "if key not in %s:", words(keys))
 		if p.has(Permissive, e.List.Sorts[0].UID, "sort") {
-			p.line(2, "if key not in %s:", words(keys))
 			p.line(3, `key = "id"`)
 		} else {
-			p.line(2, "if key not in %s:", words(keys))
 			p.line(3, `raise Refused(400, "query", "sort")`)
 		}
 		p.line(2, `rows = ordered(rows, key, sort.startswith("-"))`)

@@ -123,18 +123,8 @@ func (x Flaw) revive(f *scenario.Field) {
 	}
 }
 
-// param is one value of the parameters of a clause, "min=0;max=500".
-func param(params, key string) string {
-	for part := range strings.SplitSeq(params, ";") {
-		if v, ok := strings.CutPrefix(part, key+"="); ok {
-			return v
-		}
-	}
-	return ""
-}
-
 func number(params, key string) *int {
-	n, err := strconv.Atoi(param(params, key))
+	n, err := strconv.Atoi(scenario.ClauseParam(params, key))
 	if err != nil {
 		return nil
 	}
@@ -143,7 +133,7 @@ func number(params, key string) *int {
 
 // limit reads a limit of a range; those of decimals have a point.
 func limit(f *scenario.Field, params, key string) *int64 {
-	text := param(params, key)
+	text := scenario.ClauseParam(params, key)
 	if f.Type == scenario.Decimal {
 		whole, cents, _ := strings.Cut(text, ".")
 		text = whole + (cents + "00")[:2]
@@ -170,7 +160,7 @@ func (x Flaw) onList(l *scenario.ListOptions) {
 			l.Page.Default, l.Page.Max = *size, *most
 		}
 	case x.Kind == Stale && kind == string(scenario.KindDefaultSort):
-		l.Default = &scenario.DefaultSort{Field: param(params, "field"), Desc: param(params, "desc") == "true"}
+		l.Default = &scenario.DefaultSort{Field: scenario.ClauseParam(params, "field"), Desc: scenario.ClauseParam(params, "desc") == "true"}
 	}
 }
 

@@ -140,10 +140,7 @@ func literal(f *scenario.Field, v *scenario.Value) string {
 	}
 	switch f.Type {
 	case scenario.Boolean:
-		if v.Bool {
-			return "True"
-		}
-		return "False"
+		return truth(v.Bool)
 	case scenario.Integer, scenario.Decimal, scenario.Ref:
 		return strconv.FormatInt(v.Int, 10)
 	case scenario.Date:
