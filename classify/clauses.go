@@ -149,7 +149,7 @@ func (cs *clauses) moved(c *clause) bool {
 	return c.path != "" && slices.ContainsFunc(cs.list, func(k *clause) bool { return k.moved == c.path && cs.fresh(k) })
 }
 
-// find returns the first clause of one of the kinds about a field.
+// ofField returns the first clause of one of the kinds about a field.
 func (cs *clauses) ofField(entity, field string, kinds ...string) *clause {
 	for _, k := range kinds {
 		for _, c := range cs.list {

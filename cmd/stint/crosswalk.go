@@ -165,9 +165,9 @@ func replaced(kind scenario.Kind, old, now string) []string {
 	var lax, strict bool
 	switch kind {
 	case scenario.KindRange, scenario.KindLength:
-		lax, strict = limitsMoved(param(old, "min"), param(now, "min"), param(old, "max"), param(now, "max"))
+		lax, strict = limitsMoved(scenario.ClauseParam(old, "min"), scenario.ClauseParam(now, "min"), scenario.ClauseParam(old, "max"), scenario.ClauseParam(now, "max"))
 	case scenario.KindEnum:
-		before, after := strings.Split(param(old, "values"), ","), strings.Split(param(now, "values"), ",")
+		before, after := strings.Split(scenario.ClauseParam(old, "values"), ","), strings.Split(scenario.ClauseParam(now, "values"), ",")
 		lax = slices.ContainsFunc(before, func(v string) bool { return !slices.Contains(after, v) })
 		strict = slices.ContainsFunc(after, func(v string) bool { return !slices.Contains(before, v) })
 	case scenario.KindType:
@@ -184,7 +184,7 @@ func replaced(kind scenario.Kind, old, now string) []string {
 		}
 		return []string{classify.LeafTooStrict}
 	case scenario.KindOnDelete:
-		return []string{deletion(scenario.OnDelete(param(now, "policy")), scenario.OnDelete(param(old, "policy")))}
+		return []string{deletion(scenario.OnDelete(scenario.ClauseParam(now, "policy")), scenario.OnDelete(scenario.ClauseParam(old, "policy")))}
 	case scenario.KindGuard:
 		return guardMoved(old, now)
 	case scenario.KindComputed, scenario.KindDefaultSort, scenario.KindAnalytics:
@@ -202,16 +202,6 @@ func replaced(kind scenario.Kind, old, now string) []string {
 		out = append(out, classify.LeafTooStrict)
 	}
 	return out
-}
-
-// param reads one key of "min=0;max=500".
-func param(params, key string) string {
-	for part := range strings.SplitSeq(params, ";") {
-		if v, ok := strings.CutPrefix(part, key+"="); ok {
-			return v
-		}
-	}
-	return ""
 }
 
 // limitsMoved compares two intervals; "" is no limit.

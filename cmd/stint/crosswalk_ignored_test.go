@@ -50,25 +50,16 @@ func (m *mutants) ignored() (leaf, clause string) {
 	const id = "0123456789ab"
 	d := &logs.RunDir{Root: t.TempDir()}
 	sha, s := m.suite(d, id)
-	tables := &logs.Tables{Episodes: []logs.EpisodeRow{{Episode: id, Config: "c", Scenario: "s01", Mode: "fail-stop", Session: "continue"}}}
-	for n := range m.turn {
-		yes := true
-		tables.Turns = append(tables.Turns, logs.TurnRow{Episode: id, Turn: n, Passed: &yes})
-	}
-	tables.Turns = append(tables.Turns, logs.TurnRow{Episode: id, Turn: m.turn, SuiteSHA: sha})
+	tables := m.tables(id, sha)
 	r, err := suite.RunHandler(context.Background(), s, func() http.Handler { return oracle.Handler(m.scenario.Steps[m.turn-1].Schema) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	no, reason, clean, exit, attempt := false, r.Reason, "clean", 0, 0
-	tables.Attempts = append(tables.Attempts, logs.AttemptRow{Episode: id, Turn: m.turn, Attempt: &attempt, Passed: &no, GradeReason: &reason, Completion: &clean, ExitCode: &exit})
-	for _, c := range r.Failures {
-		tables.Checks = append(tables.Checks, m.row(id, attempt, c))
-	}
+	m.failed(tables, id, 0, r)
 	res, err := classify.Run(context.Background(), d, tables, classify.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	v := res.Decision(logs.VerdictKey{Episode: id, Turn: m.turn, Attempt: attempt}).Verdict
+	v := res.Decision(logs.VerdictKey{Episode: id, Turn: m.turn, Attempt: 0}).Verdict
 	return deref(v.Leaf), deref(v.Clause)
 }

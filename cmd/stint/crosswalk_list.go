@@ -6,6 +6,7 @@ import (
 	"github.com/stint-bench/stint/classify"
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
+	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
 )
 
 // This file is the part of the scoring key that is about lists.
@@ -38,10 +39,10 @@ func listMechanisms(f harness.TruthPlanted) []string {
 // pagesMoved: another usual size shows in what is listed, another largest size in what is refused.
 func pagesMoved(old, now string) []string {
 	var out []string
-	if param(old, "default") != param(now, "default") {
+	if scenario.ClauseParam(old, "default") != scenario.ClauseParam(now, "default") {
 		out = append(out, classify.LeafWrongLogic)
 	}
-	lax, strict := limitsMoved("", "", param(old, "max"), param(now, "max"))
+	lax, strict := limitsMoved("", "", scenario.ClauseParam(old, "max"), scenario.ClauseParam(now, "max"))
 	if lax {
 		out = append(out, classify.LeafTooLax)
 	}

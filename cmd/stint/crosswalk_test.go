@@ -113,13 +113,10 @@ func (m *mutants) run(leaf, forgotten *tally, kinds map[string]bool) {
 	sha, s := m.suite(d, id)
 	schema := m.scenario.Steps[m.turn].Schema
 	var prev *scenario.Schema
-	tables := &logs.Tables{Episodes: []logs.EpisodeRow{{Episode: id, Config: "c", Scenario: "s01", Mode: "fail-stop", Session: "continue"}}}
-	for n := range m.turn {
-		prev = m.scenario.Steps[n].Schema
-		yes := true
-		tables.Turns = append(tables.Turns, logs.TurnRow{Episode: id, Turn: n, Passed: &yes})
+	if m.turn > 0 {
+		prev = m.scenario.Steps[m.turn-1].Schema
 	}
-	tables.Turns = append(tables.Turns, logs.TurnRow{Episode: id, Turn: m.turn, SuiteSHA: sha})
+	tables := m.tables(id, sha)
 	x := &examiner{row: &tables.Episodes[0], scenario: m.scenario, first: map[planted]int{}}
 	faults := slices.DeleteFunc(oracle.Mutants(schema, prev), func(f oracle.Fault) bool {
 		c := schema.Clause(f.Clause)
@@ -130,11 +127,7 @@ func (m *mutants) run(leaf, forgotten *tally, kinds map[string]bool) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		no, reason, clean, exit := false, r.Reason, "clean", 0
-		tables.Attempts = append(tables.Attempts, logs.AttemptRow{Episode: id, Turn: m.turn, Attempt: &n, Passed: &no, GradeReason: &reason, Completion: &clean, ExitCode: &exit})
-		for _, c := range r.Failures {
-			tables.Checks = append(tables.Checks, m.row(id, n, c))
-		}
+		m.failed(tables, id, n, r)
 	}
 	res, err := classify.Run(context.Background(), d, tables, classify.Options{})
 	if err != nil {
@@ -188,6 +181,26 @@ func (m *mutants) suite(d *logs.RunDir, id string) (sha string, s *suite.Suite) 
 		}
 	}
 	return sha, s
+}
+
+// tables are those of an episode that passed every turn before this one.
+func (m *mutants) tables(id, sha string) *logs.Tables {
+	t := &logs.Tables{Episodes: []logs.EpisodeRow{{Episode: id, Config: "c", Scenario: "s01", Mode: "fail-stop", Session: "continue"}}}
+	for n := range m.turn {
+		yes := true
+		t.Turns = append(t.Turns, logs.TurnRow{Episode: id, Turn: n, Passed: &yes})
+	}
+	t.Turns = append(t.Turns, logs.TurnRow{Episode: id, Turn: m.turn, SuiteSHA: sha})
+	return t
+}
+
+// failed adds an attempt that ended in order and was graded so.
+func (m *mutants) failed(t *logs.Tables, id string, attempt int, r *suite.Result) {
+	no, reason, clean, exit := false, r.Reason, "clean", 0
+	t.Attempts = append(t.Attempts, logs.AttemptRow{Episode: id, Turn: m.turn, Attempt: &attempt, Passed: &no, GradeReason: &reason, Completion: &clean, ExitCode: &exit})
+	for _, c := range r.Failures {
+		t.Checks = append(t.Checks, m.row(id, attempt, c))
+	}
 }
 
 func (m *mutants) row(id string, attempt int, f suite.Failure) logs.CheckRow {

@@ -72,10 +72,7 @@ func scenarioCheck(ctx context.Context, e *env, dir string, asJSON, again bool) 
 
 // proveSet proves every scenario of a set. fresh is the number of turns that were not proven before.
 func proveSet(ctx context.Context, e *env, set *suite.Set, again bool) (r *suite.Report, fresh int, err error) {
-	m := &meter{}
-	if !e.Quiet {
-		m = newMeter(e, len(set.Files)*(set.Changes()+1), "turns")
-	}
+	m := newMeter(e, len(set.Files)*(set.Changes()+1), "turns")
 	defer m.finish()
 	r = suite.NewReport()
 	for i, f := range set.Files {

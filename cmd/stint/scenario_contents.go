@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -43,10 +42,7 @@ func showContents(ctx context.Context, e *env, dirs []string, asJSON bool) error
 }
 
 func countContents(ctx context.Context, e *env, set *suite.Set) (*suite.Contents, error) {
-	m := &meter{}
-	if !e.Quiet {
-		m = newMeter(e, len(set.Files), "scenarios")
-	}
+	m := newMeter(e, len(set.Files), "scenarios")
 	defer m.finish()
 	c := suite.NewContents()
 	for i, f := range set.Files {
@@ -179,9 +175,7 @@ func allOperations(sets []countSet) []suite.OperationCount {
 			all[o.Name] = o
 		}
 	}
-	return slices.SortedFunc(maps.Values(all), func(a, b suite.OperationCount) int {
-		return cmp.Or(cmp.Compare(slices.Index(suite.Labels(), a.Label), slices.Index(suite.Labels(), b.Label)), cmp.Compare(a.Name, b.Name))
-	})
+	return slices.SortedFunc(maps.Values(all), suite.OperationCount.Compare)
 }
 
 func allKinds(sets []countSet) []string {

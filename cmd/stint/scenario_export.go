@@ -1,13 +1,12 @@
 package main
 
 import (
-	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"strconv"
 
 	"github.com/spf13/cobra"
+
+	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 )
 
 func newScenarioExportCmd(e *env) *cobra.Command {
@@ -40,7 +39,7 @@ pytest and nothing else and starts the server under test itself.`,
 				_, err = e.Stdout.Write(b)
 				return err
 			}
-			if err := replaceFile(out, b); err != nil {
+			if err := suite.WriteWhole(out, b); err != nil {
 				return err
 			}
 			_, err = fmt.Fprintln(e.Stdout, clean(out))
@@ -67,22 +66,4 @@ func exportTurn(dir, name string, turn int, pytest bool) ([]byte, error) {
 	}
 	schema := sc.Steps[turn].Schema
 	return schema.OpenAPI(f.Name+", "+schema.Domain, turn)
-}
-
-// replaceFile writes a file that appears complete or not at all.
-func replaceFile(path string, b []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*.tmp")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	_, err = tmp.Write(b)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
 }

@@ -92,8 +92,7 @@ func countFailures(t *logs.Tables) []failureCount {
 		rows = append(rows, *c)
 	}
 	slices.SortFunc(rows, func(a, b failureCount) int {
-		return cmp.Or(cmp.Compare(a.Config, b.Config), cmp.Compare(slices.Index(suite.Labels(), a.Label), slices.Index(suite.Labels(), b.Label)),
-			cmp.Compare(a.Operation, b.Operation))
+		return cmp.Or(cmp.Compare(a.Config, b.Config), suite.CompareLabels(a.Label, b.Label), cmp.Compare(a.Operation, b.Operation))
 	})
 	return rows
 }
@@ -114,7 +113,7 @@ func printFailures(w io.Writer, s *shownFailures) error {
 		configs[r.Config] = true
 	}
 	slices.SortFunc(order, func(a, b key) int {
-		return cmp.Or(cmp.Compare(slices.Index(suite.Labels(), a.label), slices.Index(suite.Labels(), b.label)), cmp.Compare(a.operation, b.operation))
+		return cmp.Or(suite.CompareLabels(a.label, b.label), cmp.Compare(a.operation, b.operation))
 	})
 	fmt.Fprintf(w, "turns that failed, of those that ended (%s); 95 %% Wilson intervals, as if turns were independent\n\n", clean(s.Mode))
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)

@@ -155,12 +155,8 @@ func (f *scenarioNew) run(ctx context.Context, e *env) error {
 	if err := os.MkdirAll(f.dir, 0o755); err != nil {
 		return fmt.Errorf("making the folder of the set: %w", err)
 	}
-	if !e.Quiet {
-		w.meter = newMeter(e, f.count*(f.changes+1), "turns")
-		defer w.meter.finish()
-	} else {
-		w.meter = &meter{}
-	}
+	w.meter = newMeter(e, f.count*(f.changes+1), "turns")
+	defer w.meter.finish()
 	for i := range f.count {
 		if err := w.scenario(ctx, i); err != nil {
 			w.meter.finish()

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -48,7 +47,7 @@ in a run directory how often each kind of operation failed, by configuration.`,
 			case turn < 0 && cmd.Flags().Changed("turn"):
 				return inputErrorf("turn 0 is the build", "--turn %d: turns are counted from 0", turn)
 			}
-			return showScenario(cmd.Context(), e, args[0], args[1], turn, asJSON)
+			return showScenario(e, args[0], args[1], turn, asJSON)
 		},
 	}
 	cmd.Flags().IntVar(&turn, "turn", -1, "show this turn in full")
@@ -125,7 +124,7 @@ func suiteOf(f *suite.File, sc *scenario.Scenario, turn int) (*suite.Suite, erro
 	return s, nil
 }
 
-func showScenario(_ context.Context, e *env, dir, name string, turn int, asJSON bool) error {
+func showScenario(e *env, dir, name string, turn int, asJSON bool) error {
 	f, sc, err := openScenario(dir, name)
 	if err != nil {
 		return err

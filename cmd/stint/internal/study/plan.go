@@ -10,6 +10,7 @@ import (
 
 	"github.com/stint-bench/stint/cmd/stint/internal/episode"
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
+	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/stats"
 )
@@ -139,7 +140,7 @@ func (s *Study) jobs(flag int) int {
 // leaves scenarios which every configuration has finished, and the repeats of a scenario after each other,
 // since hosted models change over days; inside a repeat the configurations are shuffled.
 func (s *Study) order() []PlannedEpisode {
-	r := rand.New(rand.NewPCG(s.Seed, hash64("order of episodes", s.Name)))
+	r := rand.New(rand.NewPCG(s.Seed, suite.Hash64("order of episodes", s.Name)))
 	out := make([]PlannedEpisode, 0, s.Scenarios.Count*s.Repeats*len(s.Configs))
 	for _, sc := range r.Perm(s.Scenarios.Count) {
 		for rep := 1; rep <= s.Repeats; rep++ {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/suite"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -56,7 +57,7 @@ func (s *Study) prepare(d *logs.RunDir) (notes []string, err error) {
 			return nil, err
 		}
 	}
-	return notes, writeFile(d.StudyFile(), s.Source)
+	return notes, suite.WriteWhole(d.StudyFile(), s.Source)
 }
 
 // freeze writes study.yaml, prices.yaml and the scenarios of a prepared set; the study comes last, since its presence
@@ -68,7 +69,7 @@ func (s *Study) freeze(d *logs.RunDir) error {
 	if err := s.freezePrices(d); err != nil {
 		return err
 	}
-	return writeFile(d.StudyFile(), s.Source)
+	return suite.WriteWhole(d.StudyFile(), s.Source)
 }
 
 // keepOld puts the study that is about to be replaced beside the new one as study.1.yaml, study.2.yaml, …: it
@@ -77,7 +78,7 @@ func (s *Study) keepOld(d *logs.RunDir, frozen []byte) error {
 	for i := 1; ; i++ {
 		path := filepath.Join(d.Root, fmt.Sprintf("study.%d.yaml", i))
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
-			return writeFile(path, frozen)
+			return suite.WriteWhole(path, frozen)
 		} else if err != nil {
 			return fmt.Errorf("keeping the earlier study file: %w", err)
 		}
@@ -98,27 +99,9 @@ func hasEpisodes(d *logs.RunDir) (bool, error) {
 	return false, nil
 }
 
-// writeFile writes a file that appears complete or not at all.
-func writeFile(path string, b []byte) error {
-	tmp, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".tmp-")
-	if err != nil {
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	_, err = tmp.Write(b)
-	err = errors.Join(err, tmp.Chmod(0o644), tmp.Sync(), tmp.Close())
-	if err == nil {
-		err = os.Rename(tmp.Name(), path)
-	}
-	if err != nil {
-		os.Remove(tmp.Name())
-		return fmt.Errorf("writing %s: %w", path, err)
-	}
-	return nil
-}
-
 // freezePrices copies the price table into the run directory.
 func (s *Study) freezePrices(d *logs.RunDir) error {
-	return writeFile(d.PricesFile(), s.Prices.YAML())
+	return suite.WriteWhole(d.PricesFile(), s.Prices.YAML())
 }
 
 // usePrices makes the run bill by the table it was begun with, whatever has become of the original.

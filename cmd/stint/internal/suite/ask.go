@@ -6,7 +6,6 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/oracle"
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
@@ -195,12 +194,8 @@ func (g *generator) seededClauses(e *scenario.Entity) []*scenario.Clause {
 			if a := g.schema.AnalyticsByUID(c.Subject); a != nil && a.Entity == e.UID {
 				out = append(out, c)
 			}
-		case scenario.KindFilter, scenario.KindSort:
-			if owner, _, _ := strings.Cut(c.Subject, "."); owner == e.UID {
-				out = append(out, c)
-			}
-		case scenario.KindDefaultSort, scenario.KindPage:
-			if c.Subject == e.UID {
+		case scenario.KindFilter, scenario.KindSort, scenario.KindDefaultSort, scenario.KindPage:
+			if o := g.listOf(c); o != nil && o.UID == e.UID {
 				out = append(out, c)
 			}
 		}
@@ -208,7 +203,7 @@ func (g *generator) seededClauses(e *scenario.Entity) []*scenario.Clause {
 	return out
 }
 
-// ask sends one request of a probe.
+// asked sends one request of a probe.
 func (d *draft) asked(e *scenario.Entity, a ask, needs []string) {
 	s := sent{status: 200, match: Subset, keys: a.keys, entity: e, query: a.query, needs: needs}
 	if a.field != "" {

@@ -195,7 +195,7 @@ func (t *order) guard() {
 			d.send("GET", item(t.e, "a"), nil, t.seen(200, t.keys()...))
 			refs.look(d)
 		})
-		if t.nullable(a) == nil {
+		if t.g.nullable(a) == nil {
 			continue
 		}
 		t.check([]string{"null", "null_2"}[n], "with null in its condition it is refused", "guard", "reject", "guard", func(d *draft) {
@@ -209,9 +209,7 @@ func (t *order) guard() {
 }
 
 // nullable is the field of an atom that can be null, or nil.
-func (t *order) nullable(a scenario.Atom) *scenario.Field { return t.g.nullableOf(a) }
-
-func (g *generator) nullableOf(a scenario.Atom) *scenario.Field {
+func (g *generator) nullable(a scenario.Atom) *scenario.Field {
 	if a.Kind == scenario.AtomChildren {
 		return nil
 	}
@@ -250,25 +248,19 @@ func (t *order) referred(d *draft, sym string, violated int) referred {
 		}
 		owner, f := t.g.schema.FieldByUID(x.Target)
 		at := d.parent(ref.Target, map[string]string{"a": "mine", "b": "others"}[sym])
-		if sym == "a" && guardNames(t.cmd.Guard, ref.UID) {
+		if sym == "a" && t.cmd.Guard.Names(ref.UID) {
 			// The condition wants this row in a state, so the row that it will have is the one to look at.
 			at = d.parentFor(t.cmd, ref)
 			if violated >= 0 && t.cmd.Guard.Atoms[violated].Field == ref.UID {
 				at = d.parentOut(ref.Target, t.cmd.Guard.Atoms[violated].State)
 			}
 		}
-		d.send("PATCH", item(owner, at), body{f.Name: d.value(f, sym, fmt.Sprint(x.Amount))}, sent{status: 200, entity: owner, setup: true})
+		d.patch(owner, at, body{f.Name: d.value(f, sym, fmt.Sprint(x.Amount))})
 		change[ref.Name] = "${" + at + "}"
 		rows = append(rows, watch{owner, at, f})
 	}
-	if len(change) > 0 {
-		d.send("PATCH", item(t.e, sym), change, sent{status: 200, entity: t.e, setup: true})
-	}
+	d.patch(t.e, sym, change)
 	return rows
-}
-
-func guardNames(g *scenario.Guard, uid string) bool {
-	return g != nil && slices.ContainsFunc(g.Atoms, func(a scenario.Atom) bool { return a.Field == uid })
 }
 
 func (t *order) effect() {
@@ -302,12 +294,12 @@ func (t *order) effect() {
 	t.nullTargets()
 	for _, x := range t.cmd.Effects {
 		_, ref := t.g.schema.FieldByUID(x.Ref)
-		if ref == nil || !ref.Nullable || guardNames(t.cmd.Guard, ref.UID) {
+		if ref == nil || !ref.Nullable || t.cmd.Guard.Names(ref.UID) {
 			continue
 		}
 		t.check("no_row", "without a row to change it is allowed", "effect", "accept", "none", func(d *draft) {
 			t.ready(d, "a", t.first())
-			d.send("PATCH", item(t.e, "a"), body{ref.Name: nil}, sent{status: 200, entity: t.e, setup: true})
+			d.patch(t.e, "a", body{ref.Name: nil})
 			t.call(d, "a", t.seen(200, "id"))
 		})
 		return
@@ -321,10 +313,10 @@ func (t *order) nullTargets() {
 			owner, f := t.g.schema.FieldByUID(x.Target)
 			_, ref := t.g.schema.FieldByUID(x.Ref)
 			switch {
-			case !f.Nullable || t.fixed(f.UID):
+			case !f.Nullable || t.cmd.Guard.Names(f.UID): // the condition gives it a value
 			case ref == nil:
 				do(t.e, "a", f)
-			case guardNames(t.cmd.Guard, ref.UID):
+			case t.cmd.Guard.Names(ref.UID):
 				do(owner, d.parentFor(t.cmd, ref), f)
 			default:
 				do(owner, d.parent(ref.Target, "mine"), f)
@@ -333,7 +325,7 @@ func (t *order) nullTargets() {
 	}
 	any := slices.ContainsFunc(t.cmd.Effects, func(x scenario.Effect) bool {
 		_, f := t.g.schema.FieldByUID(x.Target)
-		return f.Nullable && !t.fixed(f.UID)
+		return f.Nullable && !t.cmd.Guard.Names(f.UID)
 	})
 	if !any {
 		return
@@ -343,7 +335,7 @@ func (t *order) nullTargets() {
 		d.bring(t.e, "a", t.first())
 		t.referred(d, "a", -1)
 		nulls(d, func(e *scenario.Entity, sym string, f *scenario.Field) {
-			d.send("PATCH", item(e, sym), body{f.Name: nil}, sent{status: 200, entity: e, setup: true})
+			d.patch(e, sym, body{f.Name: nil})
 		})
 		d.fulfil(t.e, "a", t.cmd, -1)
 		t.call(d, "a", t.seen(200, t.keys()...))
@@ -351,10 +343,4 @@ func (t *order) nullTargets() {
 			d.send("GET", item(e, sym), nil, sent{status: 200, match: Subset, keys: []string{f.Name}, entity: e})
 		})
 	})
-}
-
-// fixed reports whether the condition of the command gives the field a value.
-func (t *order) fixed(uid string) bool {
-	g := t.cmd.Guard
-	return g != nil && slices.ContainsFunc(g.Atoms, func(a scenario.Atom) bool { return a.Field == uid || a.Other == uid })
 }

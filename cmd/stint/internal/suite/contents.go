@@ -165,14 +165,22 @@ func distance(a, b map[string]int) float64 {
 // Labels are the labels of operations in the order in which tables list them.
 func Labels() []string { return []string{"A", "T", "L", "R", "D", "B"} }
 
+// CompareLabels orders labels as tables list them; "" comes first.
+func CompareLabels(a, b string) int {
+	return cmp.Compare(slices.Index(Labels(), a), slices.Index(Labels(), b))
+}
+
+// Compare orders operations as tables list them: by label, then by name.
+func (o OperationCount) Compare(p OperationCount) int {
+	return cmp.Or(CompareLabels(o.Label, p.Label), cmp.Compare(o.Name, p.Name))
+}
+
 // Finish sorts the counts.
 func (c *Contents) Finish() {
 	for _, o := range c.byName {
 		c.Operations = append(c.Operations, *o)
 	}
-	slices.SortFunc(c.Operations, func(a, b OperationCount) int {
-		return cmp.Or(cmp.Compare(slices.Index(Labels(), a.Label), slices.Index(Labels(), b.Label)), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(c.Operations, OperationCount.Compare)
 	for _, k := range c.byKinds {
 		c.Clauses = append(c.Clauses, *k)
 	}

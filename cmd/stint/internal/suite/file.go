@@ -3,8 +3,6 @@ package suite
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -84,8 +82,8 @@ func ScenarioName(i int) string { return fmt.Sprintf("s%02d", i+1) }
 // the configuration, so scenarios of different deliveries stay paired.
 const CanonicalDelivery = scenario.DeliveryDeltaFile
 
-// seedBits keeps seeds in the range that every JSON reader holds exactly.
-const seedBits = 1<<53 - 1
+// SeedBits keeps seeds in the range that every JSON reader holds exactly.
+const SeedBits = 1<<53 - 1
 
 // ScenarioSeed derives the seed of scenario i (from 0) of a set, so that more scenarios leave the earlier ones as they
 // are. try counts from 0: the seed of a scenario that was not accepted is followed by the next of its stream.
@@ -94,14 +92,7 @@ func ScenarioSeed(set uint64, i, try int) uint64 {
 	if try > 0 {
 		parts = append(parts, strconv.Itoa(try))
 	}
-	h := sha256.New()
-	for _, p := range parts {
-		var n [8]byte
-		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
-		h.Write(n[:])
-		h.Write([]byte(p))
-	}
-	return binary.BigEndian.Uint64(h.Sum(nil)) & seedBits
+	return Hash64(parts...) & SeedBits
 }
 
 // NewFile describes material that the named sampler made under a schedule.
@@ -115,7 +106,7 @@ func NewFile(m *Material, schedule, sampler string) *File {
 		op := st.Operation
 		f.Turns = append(f.Turns, FileTurn{
 			Turn: turn, Operation: op.ID, Name: op.Name, Label: op.Label, Title: op.Title, Params: op.Params,
-			Suite: suiteSum(m.Encoded[turn]), Checks: len(m.Suites[turn].Checks),
+			Suite: hexHash(m.Encoded[turn]), Checks: len(m.Suites[turn].Checks),
 		})
 	}
 	return f
@@ -215,7 +206,7 @@ func (f *File) Write(dir string) error {
 	if err != nil {
 		return err
 	}
-	return writeWhole(filepath.Join(dir, f.Name+".json"), b)
+	return WriteWhole(filepath.Join(dir, f.Name+".json"), b)
 }
 
 // ReadFile reads a scenario file. What is wrong with it is a *FileError; one that is not there is fs.ErrNotExist.
@@ -308,8 +299,8 @@ func readBounded(path string, limit int64) ([]byte, error) {
 	return b, nil
 }
 
-// writeWhole writes a file that appears complete or not at all.
-func writeWhole(path string, b []byte) error {
+// WriteWhole writes a file that appears complete or not at all.
+func WriteWhole(path string, b []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+".tmp-")
 	if err != nil {
 		return fmt.Errorf("writing %s: %w", path, err)
@@ -332,7 +323,7 @@ func (f *File) SameSuite(turn int, s *Suite) error {
 	if err != nil {
 		return err
 	}
-	if now := suiteSum(b); now != f.Turns[turn].Suite {
+	if now := hexHash(b); now != f.Turns[turn].Suite {
 		return f.unlike(f.Name, "", fmt.Errorf("its suite of turn %d has the hash %.12s instead of %.12s", turn, now, f.Turns[turn].Suite))
 	}
 	return nil

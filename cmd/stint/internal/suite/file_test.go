@@ -66,7 +66,7 @@ func TestScenarioSeed(t *testing.T) {
 	for i := range 50 {
 		for try := range 4 {
 			s := ScenarioSeed(7, i, try)
-			if seen[s] || s > seedBits {
+			if seen[s] || s > SeedBits {
 				t.Errorf("seed %d of scenario %d, try %d", s, i, try)
 			}
 			seen[s] = true

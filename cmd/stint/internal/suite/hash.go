@@ -2,6 +2,7 @@ package suite
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"fmt"
 	"hash"
@@ -35,4 +36,23 @@ func ContentHash(sc *scenario.Scenario, suites []*Suite) string {
 func part(h hash.Hash, b []byte) {
 	fmt.Fprintf(h, "%d\n", len(b))
 	h.Write(b)
+}
+
+// hexHash is the SHA-256 of some bytes, in hex.
+func hexHash(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:])
+}
+
+// Hash64 is the first 64 bits of the SHA-256 of some texts, each with its length before it so that no two lists
+// collide. Seeds are made from it.
+func Hash64(parts ...string) uint64 {
+	h := sha256.New()
+	for _, p := range parts {
+		var n [8]byte
+		binary.BigEndian.PutUint64(n[:], uint64(len(p)))
+		h.Write(n[:])
+		h.Write([]byte(p))
+	}
+	return binary.BigEndian.Uint64(h.Sum(nil))
 }

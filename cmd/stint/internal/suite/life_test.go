@@ -14,34 +14,7 @@ func lifeOf(t testing.TB, seed uint64, changes int) *scenario.Scenario {
 	names := []string{"add_computed", "add_state_machine", "add_transition", "add_custom_action", "add_effect", "add_guard", "make_relation_required",
 		"make_relation_optional", "change_formula", "change_guard", "rename_entity", "remove_entity", "remove_relation", "remove_transition",
 		"add_relation", "add_entity", "add_optional_field"}
-	r := rand.New(rand.NewPCG(seed, 6))
-	s := scenarioOf(t, seed, 0).Steps[0].Schema
-	var ops []scenario.Operation
-	for turn := 1; turn <= changes; turn++ {
-		byName := map[string][]scenario.Operation{}
-		for _, op := range scenario.Enumerate(s, r) {
-			byName[op.Name] = append(byName[op.Name], op)
-		}
-		var all []string
-		for _, n := range names {
-			if len(byName[n]) > 0 {
-				all = append(all, n)
-			}
-		}
-		name := all[r.IntN(len(all))]
-		op := byName[name][r.IntN(len(byName[name]))]
-		next, err := scenario.Apply(s, op, turn)
-		if err != nil {
-			t.Fatal(err)
-		}
-		s = next
-		ops = append(ops, op)
-	}
-	sc, err := scenario.Replay(scenario.Options{Seed: seed}, ops)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sc
+	return drawnFrom(t, scenarioOf(t, seed, 0), rand.New(rand.NewPCG(seed, 6)), changes, names...)
 }
 
 // TestAcceptLife proves scenarios that are mostly about behaviour: nothing survives.

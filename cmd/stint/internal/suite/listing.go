@@ -2,7 +2,7 @@ package suite
 
 import (
 	"cmp"
-	"encoding/json"
+	"maps"
 	"net/url"
 	"slices"
 	"strconv"
@@ -24,11 +24,9 @@ func values(pairs ...string) url.Values {
 }
 
 // with is a query together with more parameters.
-func with(q url.Values, pairs ...string) url.Values {
-	out := values(pairs...)
-	for k, v := range q {
-		out[k] = v
-	}
+func with(q, more url.Values) url.Values {
+	out := maps.Clone(more)
+	maps.Copy(out, q)
 	return out
 }
 
@@ -37,7 +35,7 @@ func (p *prober) shown(e *scenario.Entity, q url.Values) url.Values {
 	if e.List.Page == nil {
 		return q
 	}
-	return with(q, "limit", strconv.Itoa(e.List.Page.Max))
+	return with(q, values("limit", strconv.Itoa(e.List.Page.Max)))
 }
 
 // cites are the clauses that decide how the list looks, besides the probe's own.
@@ -74,20 +72,11 @@ func distinct(rows []map[string]any, f *scenario.Field) []any {
 // compareJSON orders values of one field.
 func compareJSON(a, b any) int {
 	number := func(v any) float64 {
-		switch x := v.(type) {
-		case int64:
-			return float64(x)
-		case json.Number:
-			f, err := x.Float64()
-			if err == nil {
-				return f
-			}
-		case bool:
-			if x {
-				return 1
-			}
+		if v == true {
+			return 1
 		}
-		return 0
+		x, _ := decimal(v)
+		return x
 	}
 	x, _ := a.(string)
 	y, _ := b.(string)
@@ -116,7 +105,7 @@ func (p *prober) filterProbes() [][]probe {
 			_, of, _ := p.g.schema.Filter(o.UID)
 			for _, oq := range p.choices(e, of, o) {
 				both := probe{about: about{"both", e.Plural + " are listed by " + f.Name + " and " + of.Name, "filter", "value", ""},
-					asks:  []ask{{"/" + e.Plural, p.shown(e, with(q, flat(oq)...)), []string{"id", f.Name, of.Name}, ""}},
+					asks:  []ask{{"/" + e.Plural, p.shown(e, with(q, oq)), []string{"id", f.Name, of.Name}, ""}},
 					cites: p.cites(e, f, false, cited{scenario.KindFilter, o.UID})}
 				out = append(out, append(slices.Clone(base), both))
 				if len(out) >= 4*maxCandidates {
@@ -124,20 +113,6 @@ func (p *prober) filterProbes() [][]probe {
 				}
 			}
 		}
-	}
-	return out
-}
-
-func flat(q url.Values) []string {
-	var out []string
-	for _, k := range slices.Sorted(func(yield func(string) bool) {
-		for k := range q {
-			if !yield(k) {
-				return
-			}
-		}
-	}) {
-		out = append(out, k, q.Get(k))
 	}
 	return out
 }
@@ -267,7 +242,7 @@ func (p *prober) pageProbes() [][]probe {
 		_, f, _ := p.g.schema.Filter(l.Filters[i].UID)
 		for _, q := range p.choices(e, f, &l.Filters[i]) {
 			for _, offset := range []string{"0", "1"} {
-				filtered := probe{about{"filtered", "a page of the " + e.Plural + " that fit", "page", "value", ""}, []ask{{path, with(q, "limit", "1", "offset", offset), []string{"id", f.Name}, ""}},
+				filtered := probe{about{"filtered", "a page of the " + e.Plural + " that fit", "page", "value", ""}, []ask{{path, with(q, values("limit", "1", "offset", offset)), []string{"id", f.Name}, ""}},
 					p.cites(e, f, false, cited{scenario.KindFilter, l.Filters[i].UID})}
 				out = append(out, append(slices.Clone(base), filtered))
 				if len(out) >= maxCandidates {

@@ -2,8 +2,6 @@ package suite
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"fmt"
 	"runtime"
 
@@ -65,10 +63,4 @@ func (m *Material) Bytes() int {
 		n += len(b)
 	}
 	return n
-}
-
-// suiteSum is the hash of a suite's canonical bytes, in hex.
-func suiteSum(encoded []byte) string {
-	sum := sha256.Sum256(encoded)
-	return hex.EncodeToString(sum[:])
 }

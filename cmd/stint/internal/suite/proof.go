@@ -46,12 +46,7 @@ type TurnProof struct {
 }
 
 // Score is the share of mutants killed; 1 if there are none.
-func (t TurnProof) Score() float64 {
-	if t.Mutants == 0 {
-		return 1
-	}
-	return float64(t.Killed) / float64(t.Mutants)
-}
+func (t TurnProof) Score() float64 { return Tally{Mutants: t.Mutants, Killed: t.Killed}.Score() }
 
 // Errs lists what forbids the use of the turn.
 func (t TurnProof) Errs() []error {

@@ -59,6 +59,7 @@ func (d *draft) fulfil(e *scenario.Entity, sym string, c *scenario.Command, exce
 	d.patch(e, sym, change)
 }
 
+// patch changes a row that a check is going to need; nothing is sent for no change.
 func (d *draft) patch(e *scenario.Entity, sym string, change body) {
 	if len(change) > 0 {
 		d.send("PATCH", item(e, sym), change, sent{status: 200, entity: e, setup: true})
@@ -80,7 +81,7 @@ func (d *draft) violate(e *scenario.Entity, sym string, a scenario.Atom, null bo
 	}
 	switch {
 	case null:
-		change[d.g.nullableOf(a).Name] = nil
+		change[d.g.nullable(a).Name] = nil
 	case a.Kind == scenario.AtomField:
 		change[f.Name] = limitValue(f, a.Value-one)
 	case a.Kind == scenario.AtomFields:

@@ -59,7 +59,7 @@ func WriteProofs(dir, name string, turns []TurnProof) error {
 	if err := os.MkdirAll(filepath.Join(dir, proofDir), 0o755); err != nil {
 		return fmt.Errorf("making the folder of proofs: %w", err)
 	}
-	return writeWhole(proofPath(dir, name), append(b, '\n'))
+	return WriteWhole(proofPath(dir, name), append(b, '\n'))
 }
 
 func proofPath(dir, name string) string { return filepath.Join(dir, proofDir, name+".json") }

@@ -363,7 +363,7 @@ func (d *draft) seedValue(e *scenario.Entity, f *scenario.Field, name string, i,
 		return limitValue(f, d.g.uniqueNumber(f, int64(7*d.serial(at)+draw().IntN(7))))
 	case d.g.carriers[f.UID]:
 		// Its pairs must differ, so that only two rows share a value.
-		if i > 0 && i == 1+shift%(n-1) && listed(e, f) && !f.Unique {
+		if i > 0 && i == 1+shift%(n-1) && e.List.Names(f.UID) && !f.Unique {
 			name = seedName(e, i)
 		}
 	case d.draws[f.UID]%2 == 0 && d.g.extreme(f): // of equal values the largest would be in many rows

@@ -31,18 +31,18 @@ func ReadSet(dir string) (*Set, error) {
 		if name != want {
 			return nil, &FileError{Path: dir, Message: fmt.Sprintf("%s.json is missing, but there is %s.json", want, name), Way: "stint scenario new with the same options writes what is missing"}
 		}
-		f, err := ReadFile(s.path(i))
+		f, err := ReadFile(s.Path(i))
 		if err != nil {
 			return nil, err
 		}
 		switch {
 		case f.Name != want:
-			return nil, &FileError{Path: s.path(i), Message: fmt.Sprintf("it holds the scenario %s", f.Name), Way: "name the file after the scenario in it"}
+			return nil, &FileError{Path: s.Path(i), Message: fmt.Sprintf("it holds the scenario %s", f.Name), Way: "name the file after the scenario in it"}
 		case i > 0 && f.Changes != s.Files[0].Changes:
-			return nil, &FileError{Path: s.path(i), Message: fmt.Sprintf("it has %d changes, but s01 has %d", f.Changes, s.Files[0].Changes),
+			return nil, &FileError{Path: s.Path(i), Message: fmt.Sprintf("it has %d changes, but s01 has %d", f.Changes, s.Files[0].Changes),
 				Way: "scenarios of different length belong into different folders"}
 		case first[f.Content] != "":
-			return nil, &FileError{Path: s.path(i), Message: fmt.Sprintf("it has the same content as %s", first[f.Content]), Way: "take one of them away"}
+			return nil, &FileError{Path: s.Path(i), Message: fmt.Sprintf("it has the same content as %s", first[f.Content]), Way: "take one of them away"}
 		}
 		first[f.Content] = want
 		s.Files = append(s.Files, f)
@@ -50,10 +50,8 @@ func ReadSet(dir string) (*Set, error) {
 	return s, nil
 }
 
-func (s *Set) path(i int) string { return filepath.Join(s.Dir, ScenarioName(i)+".json") }
-
 // Path is the name of the file of scenario i.
-func (s *Set) Path(i int) string { return s.path(i) }
+func (s *Set) Path(i int) string { return filepath.Join(s.Dir, ScenarioName(i)+".json") }
 
 // Changes is the number of changes of every scenario.
 func (s *Set) Changes() int { return s.Files[0].Changes }

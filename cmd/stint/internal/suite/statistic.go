@@ -103,7 +103,7 @@ func (g *generator) pooled(e *scenario.Entity, f *scenario.Field) bool {
 	if f.Unique || f.Type != scenario.String && f.Type != scenario.Integer && f.Type != scenario.Decimal && f.Type != scenario.Date {
 		return false
 	}
-	return listed(e, f) || slices.ContainsFunc(g.schema.Analytics, func(a scenario.Analytics) bool { return a.Measure == f.UID || a.Window == f.UID })
+	return e.List.Names(f.UID) || slices.ContainsFunc(g.schema.Analytics, func(a scenario.Analytics) bool { return a.Measure == f.UID || a.Window == f.UID })
 }
 
 // extreme reports whether figures ask for the least or greatest value of the field over some rows.
@@ -111,12 +111,6 @@ func (g *generator) extreme(f *scenario.Field) bool {
 	return slices.ContainsFunc(g.schema.Analytics, func(a scenario.Analytics) bool {
 		return a.Measure == f.UID && a.Where != "" && (a.Kind == scenario.StatMin || a.Kind == scenario.StatMax)
 	})
-}
-
-func listed(e *scenario.Entity, f *scenario.Field) bool {
-	l := &e.List
-	return slices.ContainsFunc(l.Filters, func(x scenario.Filter) bool { return x.Field == f.UID }) ||
-		slices.ContainsFunc(l.Sorts, func(k scenario.SortKey) bool { return k.Field == f.UID }) || l.Default != nil && l.Default.Field == f.UID
 }
 
 // cased reports whether rows should differ in the case of the field's letters alone.

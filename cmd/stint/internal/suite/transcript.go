@@ -3,8 +3,6 @@ package suite
 import (
 	"bytes"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -98,7 +96,7 @@ func openTranscript(path string, head transcriptHead) (*transcript, error) {
 	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 		return nil, fmt.Errorf("making the folder of transcripts: %w", err)
 	}
-	if err := writeWhole(path, t.sum); err != nil {
+	if err := WriteWhole(path, t.sum); err != nil {
 		return nil, err
 	}
 	if t.file, err = os.OpenFile(path, os.O_WRONLY|os.O_APPEND, 0); err != nil {
@@ -139,7 +137,6 @@ func (t *transcript) chosen(head transcriptHead) *Chosen {
 		}
 	}
 	slices.Sort(c.Returned)
-	sum := sha256.Sum256(t.sum)
-	c.Transcript = hex.EncodeToString(sum[:])
+	c.Transcript = hexHash(t.sum)
 	return c
 }
