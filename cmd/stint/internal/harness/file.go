@@ -52,6 +52,8 @@ type Install struct {
 	Pip        string   `yaml:"pip"`        // pins, one a line; nothing else is resolved
 	Python     string   `yaml:"python"`     // minor version of the interpreter: "3.12"
 	Executable []string `yaml:"executable"` // patterns of files that lack their execute bit
+	// Megabytes is the room it takes, looked at beforehand; 0 = unknown. It is no part of what is installed.
+	Megabytes int `yaml:"megabytes" json:"-"`
 }
 
 // Probe asks the program for its version.

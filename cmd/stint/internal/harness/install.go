@@ -168,7 +168,7 @@ func (f *File) installText() string {
 }
 
 // Install puts the pinned version into the cache, unless it is there, and asks it for its version. What an
-// interrupted installation left is done again. Two at once wait for each other.
+// interrupted installation left, or one by another version of the file, is done again. Two at once wait for each other.
 func (in Installer) Install(ctx context.Context, f *File) (prefix string, err error) {
 	if !f.Installed() {
 		prefix, _, err := in.Find(f)
@@ -181,62 +181,109 @@ func (in Installer) Install(ctx context.Context, f *File) (prefix string, err er
 		return "", err
 	}
 	if err := os.MkdirAll(filepath.Dir(prefix), 0o755); err != nil {
-		return "", fmt.Errorf("making stint's cache: %w", err)
+		return "", in.explain(f, prefix, fmt.Errorf("making stint's cache: %w", err))
 	}
-	unlock, err := in.lock(ctx, prefix+".lock")
+	// What is there and works may be in use, and needs nobody to wait.
+	release, err := in.Use(ctx, f)
 	if err != nil {
 		return "", err
 	}
+	err = in.Check(ctx, f)
+	release()
+	if err == nil {
+		in.say("%s %s is installed in %s", f.Name, f.Version, prefix)
+		return prefix, nil
+	}
+	unlock, err := in.lock(ctx, f, prefix+lockSuffix, unix.LOCK_EX)
+	if err != nil {
+		return "", in.explain(f, prefix, err)
+	}
 	defer unlock()
-	if _, _, err := in.Find(f); err == nil {
-		if err := in.verify(ctx, f, prefix); err == nil {
+	_, _, err = in.Find(f)
+	if err == nil {
+		if err = in.verify(ctx, f, prefix); err == nil {
 			in.say("%s %s is installed in %s", f.Name, f.Version, prefix)
 			return prefix, nil
 		}
-		in.say("%s in %s does not work any more; it is installed again", f.Name, prefix)
 	}
+	if _, there := os.Lstat(prefix); there == nil {
+		in.say("what is in %s is of no use (%v); it is installed again", prefix, err)
+	}
+	return prefix, in.explain(f, prefix, in.renew(ctx, f, prefix))
+}
+
+// renew installs beside and gives the result its name. Its lock is held.
+func (in Installer) renew(ctx context.Context, f *File, prefix string) error {
 	fresh := prefix + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
-		return "", fmt.Errorf("removing a half-finished installation: %w", err)
+		return fmt.Errorf("removing a half-finished installation: %w", err)
+	}
+	if err := in.room(f, filepath.Dir(prefix)); err != nil {
+		return err
 	}
 	began := in.now()
 	if err := in.build(ctx, f, fresh); err != nil {
-		return "", errors.Join(err, os.RemoveAll(fresh))
+		return errors.Join(in.explain(f, prefix, err), os.RemoveAll(fresh))
 	}
 	if err := os.RemoveAll(prefix); err != nil {
-		return "", fmt.Errorf("removing the installation before: %w", err)
+		return fmt.Errorf("removing the installation before: %w", err)
 	}
 	if err := os.Rename(fresh, prefix); err != nil {
-		return "", fmt.Errorf("giving the installation its name: %w", err)
+		return fmt.Errorf("giving the installation its name: %w", err)
 	}
 	if err := in.verify(ctx, f, prefix); err != nil {
-		return "", errors.Join(err, os.Remove(filepath.Join(prefix, installedMark)))
+		return errors.Join(err, os.Remove(filepath.Join(prefix, installedMark)))
 	}
 	in.say("%s %s is installed in %s, in %s", f.Name, f.Version, prefix, in.now().Sub(began).Round(time.Second))
-	return prefix, nil
+	return nil
 }
 
-// lock waits until no other installation of the same harness runs.
-func (in Installer) lock(ctx context.Context, path string) (unlock func(), err error) {
-	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR|unix.O_NOFOLLOW, 0o644)
+// lockSuffix, after the name of an installation, is the file that is locked: shared by who uses it, alone by who
+// installs it.
+const lockSuffix = ".lock"
+
+// Use keeps an installation as it is until release is called: nobody installs another over it. It waits for one that
+// is being made.
+func (in Installer) Use(ctx context.Context, f *File) (release func(), err error) {
+	if !f.Installed() {
+		return func() {}, nil
+	}
+	prefix, err := in.Prefix(f)
+	if err != nil {
+		return nil, err
+	}
+	release, err = in.lock(ctx, f, prefix+lockSuffix, unix.LOCK_SH)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		return func() {}, nil // nobody has installed it, or somebody else keeps this cache
+	}
+	return release, err
+}
+
+// lock waits until nobody installs the same harness and, for LOCK_EX, nobody uses it.
+func (in Installer) lock(ctx context.Context, f *File, path string, how int) (unlock func(), err error) {
+	flags, words := os.O_CREATE|os.O_RDWR, "another stint installs or uses"
+	if how == unix.LOCK_SH {
+		flags, words = os.O_RDONLY, "another stint is installing"
+	}
+	file, err := os.OpenFile(path, flags|unix.O_NOFOLLOW, 0o644)
 	if err != nil {
 		return nil, fmt.Errorf("locking an installation: %w", err)
 	}
 	for said := false; ; said = true {
-		err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+		err := unix.Flock(int(file.Fd()), how|unix.LOCK_NB)
 		if err == nil {
-			return func() { f.Close() }, nil
+			return func() { file.Close() }, nil
 		}
 		if !errors.Is(err, unix.EWOULDBLOCK) {
-			f.Close()
+			file.Close()
 			return nil, fmt.Errorf("locking an installation: %w", err)
 		}
 		if !said {
-			in.say("another stint is installing this harness; waiting for it")
+			in.say("%s %s %s; waiting for it", words, f.Name, f.Version)
 		}
 		select {
 		case <-ctx.Done():
-			f.Close()
+			file.Close()
 			return nil, ctx.Err()
 		case <-time.After(200 * time.Millisecond):
 		}
@@ -309,8 +356,12 @@ func (in Installer) npm(ctx context.Context, f *File, dir string) error {
 // pip makes a virtual environment with exactly the pins, and returns the interpreter behind it.
 func (in Installer) pip(ctx context.Context, f *File, dir string) (python string, err error) {
 	python, err = in.python(ctx, f.Install.Python)
+	var none *noPython
+	if errors.As(err, &none) {
+		return "", &InstallError{f.Name, none.Error(), in.pythonWay(ctx, none), false}
+	}
 	if err != nil {
-		return "", &InstallError{f.Name, err.Error(), fmt.Sprintf("install Python %s, for example with `uv python install %s` or `pyenv install %s`", f.Install.Python, f.Install.Python, f.Install.Python), false}
+		return "", err
 	}
 	in.say("a virtual environment of %s with %d packages", python, len(strings.Fields(f.Install.Pip)))
 	if err := in.step(ctx, f, dir, python, "-I", "-m", "venv", dir); err != nil {
@@ -324,34 +375,6 @@ func (in Installer) pip(ctx context.Context, f *File, dir string) (python string
 		"--progress-bar", "off", "-r", pins)
 }
 
-// python finds an interpreter of a minor version: on PATH, then where pyenv and uv keep theirs.
-func (in Installer) python(ctx context.Context, version string) (string, error) {
-	home := in.getenv("HOME")
-	root := in.getenv("PYENV_ROOT")
-	if root == "" {
-		root = filepath.Join(home, ".pyenv")
-	}
-	var tries []string
-	for _, name := range []string{"python" + version, "python3"} {
-		if p, err := in.lookPath(name); err == nil {
-			tries = append(tries, p)
-		}
-	}
-	glob := in.Glob
-	if glob == nil {
-		glob = func(p string) []string { found, _ := filepath.Glob(p); return found } // the patterns are well formed
-	}
-	tries = append(tries, glob(filepath.Join(root, "versions", version+".*", "bin", "python"+version))...)
-	tries = append(tries, glob(filepath.Join(home, ".local/share/uv/python", "cpython-"+version+".*", "bin", "python"+version))...)
-	for _, p := range tries {
-		out, err := in.output(ctx, p, "-I", "-c", "import sys, os; print('%d.%d' % sys.version_info[:2], os.path.realpath(getattr(sys, '_base_executable', None) or sys.executable))")
-		if got, exe, ok := strings.Cut(strings.TrimSpace(out), " "); err == nil && ok && got == version {
-			return exe, nil
-		}
-	}
-	return "", fmt.Errorf("needs Python %s; looked at python%s and python3 on PATH, in %s and in %s", version, version, filepath.Join(root, "versions"), filepath.Join(home, ".local/share/uv/python"))
-}
-
 func (in Installer) output(ctx context.Context, name string, args ...string) (string, error) {
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir, cmd.WaitDelay = "/", time.Second
@@ -361,9 +384,15 @@ func (in Installer) output(ctx context.Context, name string, args ...string) (st
 
 // step runs one program of an installation, and says every ten seconds that it still runs.
 func (in Installer) step(ctx context.Context, f *File, dir, name string, args ...string) error {
+	// What is unpacked on the way lies on the same disk, whose room was looked at.
+	tmp := filepath.Join(dir, ".tmp")
+	if err := os.MkdirAll(tmp, 0o700); err != nil {
+		return fmt.Errorf("making a folder for %s: %w", f.Name, err)
+	}
+	defer os.RemoveAll(tmp)
 	cmd := exec.CommandContext(ctx, name, args...)
 	cmd.Dir = dir
-	cmd.Env = append(os.Environ(), "PYTHONNOUSERSITE=1", "PYTHONPATH=", "NODE_PATH=", "NO_COLOR=1", "CI=1")
+	cmd.Env = append(os.Environ(), "TMPDIR="+tmp, "PYTHONNOUSERSITE=1", "PYTHONPATH=", "NODE_PATH=", "NO_COLOR=1", "CI=1")
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
 	cmd.WaitDelay = 5 * time.Second
@@ -391,7 +420,11 @@ func (in Installer) step(ctx context.Context, f *File, dir, name string, args ..
 		return ctx.Err()
 	}
 	if err != nil {
-		return &InstallError{f.Name, fmt.Sprintf("was not installed: %s: %v: %s", filepath.Base(name), err, lastWords(out)), "try the command yourself: " + name + " " + strings.Join(args, " "), false}
+		said := lastWords(out)
+		if full := spaceWords.Find(out); full != nil {
+			said += " (" + string(full) + ")" // npm says it far from its end
+		}
+		return &InstallError{f.Name, fmt.Sprintf("was not installed: %s: %v: %s", filepath.Base(name), err, said), "try the command yourself: " + name + " " + strings.Join(args, " "), false}
 	}
 	return nil
 }

@@ -11,9 +11,18 @@ import (
 	"github.com/stint-bench/stint/logs"
 )
 
-// checkPrograms looks whether the programs of the study are installed in the versions of their files.
-func (w *work) checkPrograms(ctx context.Context) error {
-	w.installer = harness.Installer{Getenv: w.opt.Getenv}
+// checkPrograms looks whether the programs of the study are installed in the versions of their files, and keeps them
+// as they are until release is called.
+func (w *work) checkPrograms(ctx context.Context) (release func(), err error) {
+	w.installer = harness.Installer{Getenv: w.opt.Getenv, Say: func(format string, args ...any) {
+		fmt.Fprintf(w.opt.Stderr, "stint: "+format+"\n", args...)
+	}}
+	var held []func()
+	release = func() {
+		for _, r := range held {
+			r()
+		}
+	}
 	needed := map[string]bool{}
 	for _, c := range w.study.Configs {
 		needed[c.Harness] = needed[c.Harness] || w.configs[c.Name]
@@ -22,11 +31,16 @@ func (w *work) checkPrograms(ctx context.Context) error {
 		if !needed[name] {
 			continue
 		}
+		r, err := w.installer.Use(ctx, w.study.Harnesses[name])
+		if err != nil {
+			return release, err
+		}
+		held = append(held, r)
 		if err := w.installer.Check(ctx, w.study.Harnesses[name]); err != nil {
-			return err
+			return release, err
 		}
 	}
-	return nil
+	return release, nil
 }
 
 // openGateway opens the programs' way to their models.

@@ -149,7 +149,9 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 		w.opt.OnPlan(plan)
 	}
 	w.configs = configsOf(selected)
-	if err := w.checkPrograms(ctx); err != nil {
+	release, err := w.checkPrograms(ctx)
+	defer release()
+	if err != nil {
 		return nil, err
 	}
 	began := w.opt.Now()
