@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -13,8 +12,6 @@ import (
 
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 	"github.com/stint-bench/stint/cmd/stint/internal/sandbox"
-	"github.com/stint-bench/stint/cmd/stint/internal/study"
-	"github.com/stint-bench/stint/logs"
 )
 
 func newDoctorCmd(e *env) *cobra.Command {
@@ -24,8 +21,8 @@ func newDoctorCmd(e *env) *cobra.Command {
 		Short: "What this machine can and cannot do, each with the way out",
 		Long: `doctor looks at what stint needs on this machine, starts every installed agent once against
 a scripted model, and then runs the perfect agent (harness: reference) through the real
-sandbox and grader: if that passes, a failure in a study is the agent's. Without bubblewrap the reference runs without a sandbox, and doctor
-says so.`,
+sandbox and grader: if that passes, a failure in a study is the agent's. Without bubblewrap
+the reference runs without a sandbox, and doctor says so.`,
 		Example: "  " + e.Self + " doctor",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -86,11 +83,7 @@ func doctor(ctx context.Context, e *env, asJSON bool) error {
 func examineHarness(ctx context.Context, e *env, name string) examined {
 	x := examined{What: "harness " + name}
 	fail := func(err error) examined {
-		x.Detail = err.Error()
-		var hinted interface{ Hint() string }
-		if errors.As(err, &hinted) {
-			x.Hint = hinted.Hint()
-		}
+		x.Detail, x.Hint = err.Error(), hintOf(err)
 		return x
 	}
 	f, err := harness.Load(name, "")
@@ -134,47 +127,34 @@ configs:
 // examineReference runs the perfect agent through the sandbox that auto chooses and through the grader.
 func examineReference(ctx context.Context, e *env) examined {
 	x := examined{What: "reference"}
-	dir, err := os.MkdirTemp("", "stint-doctor-")
+	took, where, err := tryReference(ctx, e)
 	if err != nil {
 		x.Detail = err.Error()
 		return x
 	}
-	defer os.RemoveAll(dir)
-	run := filepath.Join(dir, "run")
-	s, err := study.Parse("doctor's study", []byte(referenceStudy))
-	if err == nil {
-		start := e.Now()
-		_, err = s.Run(ctx, study.RunOptions{Dir: run, Now: e.Now, Getenv: e.Getenv, Stint: e.Stint, Stderr: e.Stderr})
-		x.Detail = fmt.Sprintf("passed 3 of 3 turns in %s", e.Now().Sub(start).Round(10*time.Millisecond))
-	}
-	if err == nil {
-		err = checkReference(run, &x)
-	}
-	if err != nil {
-		x.Detail = err.Error()
-		return x
-	}
+	x.OK, x.Detail = true, fmt.Sprintf("passed 3 of 3 turns in %s, sandbox %s", took.Round(10*time.Millisecond), where)
 	return x
 }
 
-// checkReference reads from the journal how the reference did and where it ran.
-func checkReference(run string, x *examined) error {
-	d, err := logs.OpenRunDir(run)
+// tryReference says how long the reference took and where it ran.
+func tryReference(ctx context.Context, e *env) (took time.Duration, where string, err error) {
+	dir, err := os.MkdirTemp("", "stint-doctor-")
 	if err != nil {
-		return err
+		return 0, "", err
 	}
-	t, _, err := logs.ReadRun(d, nil)
+	defer os.RemoveAll(dir)
+	start := e.Now()
+	t, err := e.tryStudy(ctx, "doctor's study", referenceStudy, filepath.Join(dir, "run"), nil)
 	if err != nil {
-		return err
+		return 0, "", err
 	}
+	took = e.Now().Sub(start)
 	if len(t.Episodes) != 1 || t.Episodes[0].TurnsPassed == nil {
-		return fmt.Errorf("the reference's episode did not end")
+		return took, "", fmt.Errorf("the reference's episode did not end")
 	}
 	ep := t.Episodes[0]
 	if *ep.TurnsPassed != ep.TurnsMax {
-		return fmt.Errorf("the reference passed %d of %d turns; please report this with the output of stint doctor --json", *ep.TurnsPassed, ep.TurnsMax)
+		return took, "", fmt.Errorf("the reference passed %d of %d turns; please report this with the output of stint doctor --json", *ep.TurnsPassed, ep.TurnsMax)
 	}
-	x.OK = true
-	x.Detail += ", sandbox " + ep.Sandbox
-	return nil
+	return took, ep.Sandbox, nil
 }

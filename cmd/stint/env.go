@@ -115,11 +115,7 @@ func exitCode(ctx context.Context, err error) int {
 // complain prints an error in two lines: what is wrong, and the way out.
 func (e *env) complain(err error) {
 	fmt.Fprintf(e.Stderr, "stint: %v\n", err)
-	var hinted interface{ Hint() string }
-	hint := ""
-	if errors.As(err, &hinted) {
-		hint = hinted.Hint()
-	}
+	hint := hintOf(err)
 	if hint == "" && diskFull(err) {
 		hint = "what was written before is whole: free some space, then run the same command again"
 	}
@@ -129,6 +125,15 @@ func (e *env) complain(err error) {
 	for line := range strings.Lines(hint) {
 		fmt.Fprintf(e.Stderr, "hint: %s\n", strings.TrimRight(line, "\n"))
 	}
+}
+
+// hintOf is the way out that an error names; "" if it names none.
+func hintOf(err error) string {
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) {
+		return hinted.Hint()
+	}
+	return ""
 }
 
 // diskFull reports whether there was no room for what was to be written.

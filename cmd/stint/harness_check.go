@@ -4,10 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
-	"log"
-	"net"
-	"net/http"
 	"os"
 	"path/filepath"
 	"time"
@@ -68,14 +64,19 @@ gateway: {provider_wait: 10s}
 
 // run runs the trial in a folder and returns its tables.
 func (t harnessTrial) run(ctx context.Context, e *env, dir string, progress func(study.Event)) (*logs.Tables, error) {
-	sim := &modelSim{seed: checkSeed, changes: t.changes, count: 1, script: t.script}
-	url, stop, err := sim.serve()
+	sim := &modelSim{seed: checkSeed, changes: t.changes, count: 1, script: t.script, addr: "127.0.0.1:0"}
+	m, err := sim.serve()
 	if err != nil {
 		return nil, err
 	}
-	defer stop()
-	text := fmt.Sprintf(trialStudy, checkSeed, t.changes, t.harness, t.protocol, url, t.sandbox, t.wall)
-	s, err := study.Parse("the study of the check", []byte(text))
+	defer m.close()
+	text := fmt.Sprintf(trialStudy, checkSeed, t.changes, t.harness, t.protocol, m.url, t.sandbox, t.wall)
+	return e.tryStudy(ctx, "the study of the check", text, dir, progress)
+}
+
+// tryStudy runs a small study in a folder and returns its tables.
+func (e *env) tryStudy(ctx context.Context, name, text, dir string, progress func(study.Event)) (*logs.Tables, error) {
+	s, err := study.Parse(name, []byte(text))
 	if err != nil {
 		return nil, err
 	}
@@ -88,29 +89,6 @@ func (t harnessTrial) run(ctx context.Context, e *env, dir string, progress func
 	}
 	tables, _, err := logs.ReadRun(d, nil)
 	return tables, err
-}
-
-// serve starts the scripted model in this process.
-func (f *modelSim) serve() (url string, stop func(), err error) {
-	rules, err := f.rules()
-	if err != nil {
-		return "", nil, err
-	}
-	scenarios, err := f.scenarios()
-	if err != nil {
-		return "", nil, err
-	}
-	coder, err := harness.NewCoder(harness.CoderOptions{Scenarios: scenarios, Rules: rules})
-	if err != nil {
-		return "", nil, err
-	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", nil, fmt.Errorf("serving the scripted model: %w", err)
-	}
-	server := &http.Server{Handler: &harness.ModelSim{Answer: coder.Answer}, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
-	go server.Serve(l) // ends with Close
-	return "http://" + l.Addr().String() + "/v1", func() { server.Close() }, nil
 }
 
 func (e *env) checkHarness(ctx context.Context, name, kind string) error {

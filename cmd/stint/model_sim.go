@@ -78,47 +78,69 @@ func scriptNames() string {
 	return strings.TrimRight(b.String(), "\n")
 }
 
-func (f *modelSim) run(ctx context.Context, e *env, command []string) error {
+// servedModel is a scripted model that serves.
+type servedModel struct {
+	url       string
+	scenarios int
+	sim       *harness.ModelSim
+	server    *http.Server
+	ended     chan error
+}
+
+// serve starts serving. The model must be closed.
+func (f *modelSim) serve() (*servedModel, error) {
 	rules, err := f.rules()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	scenarios, err := f.scenarios()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	coder, err := harness.NewCoder(harness.CoderOptions{Scenarios: scenarios, Rules: rules})
 	if err != nil {
-		return err
+		return nil, err
 	}
 	host, _, err := net.SplitHostPort(f.addr)
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return inputErrorf("for example --addr 127.0.0.1:8123", "--addr %s is no loopback address: whoever reached it could have commands run by an agent", f.addr)
+		return nil, inputErrorf("for example --addr 127.0.0.1:8123", "--addr %s is no loopback address: whoever reached it could have commands run by an agent", f.addr)
 	}
 	listener, err := net.Listen("tcp", f.addr)
 	if err != nil {
-		return fmt.Errorf("serving the scripted model: %w", err)
+		return nil, fmt.Errorf("serving the scripted model: %w", err)
 	}
 	sim := &harness.ModelSim{Answer: coder.Answer}
-	server := &http.Server{Handler: sim, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}
-	served := make(chan error, 1)
-	go func() { served <- server.Serve(listener) }()
-	url := "http://" + listener.Addr().String() + "/v1"
+	m := &servedModel{url: "http://" + listener.Addr().String() + "/v1", scenarios: len(scenarios), sim: sim, ended: make(chan error, 1),
+		server: &http.Server{Handler: sim, ReadHeaderTimeout: 10 * time.Second, ErrorLog: log.New(io.Discard, "", 0)}}
+	go func() { m.ended <- m.server.Serve(listener) }()
+	return m, nil
+}
+
+func (m *servedModel) close() error {
+	err := m.server.Close()
+	if serr := <-m.ended; !errors.Is(serr, http.ErrServerClosed) {
+		err = errors.Join(err, serr)
+	}
+	return err
+}
+
+func (f *modelSim) run(ctx context.Context, e *env, command []string) error {
+	m, err := f.serve()
+	if err != nil {
+		return err
+	}
 	if len(command) > 0 {
-		err = e.under(ctx, url, command)
+		err = e.under(ctx, m.url, command)
 	} else {
-		fmt.Fprintln(e.Stdout, url)
+		fmt.Fprintln(e.Stdout, m.url)
 		if !e.Quiet {
-			e.say("%d scenarios, script %s; Ctrl-C ends it", len(scenarios), f.script)
+			e.say("%d scenarios, script %s; Ctrl-C ends it", m.scenarios, f.script)
 		}
 		<-ctx.Done()
 	}
-	err = errors.Join(err, server.Close())
-	if serr := <-served; !errors.Is(serr, http.ErrServerClosed) {
-		err = errors.Join(err, serr)
-	}
+	err = errors.Join(err, m.close())
 	if !e.Quiet {
-		e.say("%d model requests answered", sim.Served())
+		e.say("%d model requests answered", m.sim.Served())
 	}
 	return err
 }
