@@ -48,6 +48,8 @@ func BundleLog(files []LogFile) ([]byte, error) {
 type placedFile struct {
 	LogFile
 	offset int64
+	input  *inputFile // of a file that lies in no bundle; Data are nil until [programFiles.get]
+	err    error      // why Data are not all there
 }
 
 // unbundle takes a raw log apart. The data are parts of content.
@@ -67,7 +69,7 @@ func unbundle(content []byte) ([]placedFile, error) {
 			return files, fmt.Errorf("it ends within the file %q", clip(f.Name, 40))
 		}
 		f.Data = content[at : at+f.Bytes]
-		files = append(files, placedFile{f.LogFile, int64(at)})
+		files = append(files, placedFile{f.LogFile, int64(at), nil, nil})
 		at += f.Bytes + 1
 	}
 	return files, nil

@@ -40,6 +40,12 @@ type eventBuilder struct {
 	events   []EventRow
 	problems []Problem
 
+	// Of a log that is no attempt of stint's: limits are wider, and the events leave in portions.
+	sink *rowSink
+	base int    // events that have left
+	raw  []byte // the record that is being read
+	torn bool   // its line has no end
+
 	// Of the line that is being read.
 	via string
 	at  Place
@@ -56,8 +62,11 @@ func (b *eventBuilder) place(file string, offset int64, raw []byte) {
 }
 
 func (b *eventBuilder) add(e EventRow) {
+	if b.sink != nil {
+		b.sink.begun()
+	}
 	e.Episode, e.Turn, e.Attempt, e.AttemptOffset = b.row.Episode, b.row.Turn, b.row.Attempt, b.row.Offset
-	e.Seq, e.Via, e.Place, e.SHA256, e.Time = len(b.events), b.via, b.at, b.sha, b.time
+	e.Seq, e.Via, e.Place, e.SHA256, e.Time = b.base+len(b.events), b.via, b.at, b.sha, b.time
 	e.Text = preview(e.Text)
 	for _, s := range []**string{&e.Tool, &e.CallID} {
 		if *s != nil {
@@ -66,12 +75,30 @@ func (b *eventBuilder) add(e EventRow) {
 		}
 	}
 	b.events = append(b.events, e)
+	if b.sink != nil && len(b.events) >= 2*heldEvents {
+		b.sink.release(len(b.events) - heldEvents)
+	}
 }
+
+// eventAt is an event of this attempt by its number, to be changed; one that has left already takes no change.
+func (b *eventBuilder) eventAt(seq int) *EventRow {
+	if i := seq - b.base; i >= 0 && i < len(b.events) {
+		return &b.events[i]
+	}
+	return &EventRow{}
+}
+
+// next is the number of the next event.
+func (b *eventBuilder) next() int { return b.base + len(b.events) }
 
 // unreadable notes what could not be read, as a problem and as an event.
 func (b *eventBuilder) unreadable(line int, format string, args ...any) {
 	p := Problem{File: b.at.File, Line: line, Offset: b.at.Offset, Text: fmt.Sprintf(format, args...)}
-	b.problems = append(b.problems, p)
+	if b.sink != nil {
+		b.sink.bad(p)
+	} else {
+		b.problems = append(b.problems, p)
+	}
 	b.add(EventRow{Actor: "system", Channel: ChannelSystem, Kind: EventUnreadable, Text: p.Text})
 }
 

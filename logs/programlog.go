@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -52,14 +53,31 @@ type programFiles struct {
 func (p programFiles) get(name string) placedFile {
 	for _, f := range p.files {
 		if f.Name == name {
+			if f.input != nil && f.Data == nil && isDocument(name) {
+				f.Data, f.err = f.input.data()
+			}
 			return f
 		}
 	}
 	return placedFile{}
 }
 
+// isDocument says whether a part of a log is one JSON document; the others are lines.
+func isDocument(part string) bool { return strings.HasSuffix(part, ".json") }
+
+// pathOf is where the places of a file are.
+func (p programFiles) pathOf(f placedFile) string {
+	if f.input != nil {
+		return f.input.path
+	}
+	return p.blob
+}
+
 // has says whether a file is there and not empty.
-func (p programFiles) has(name string) bool { return len(bytes.TrimSpace(p.get(name).Data)) > 0 }
+func (p programFiles) has(name string) bool {
+	f := p.get(name)
+	return f.input != nil && !isDocument(name) || len(bytes.TrimSpace(f.Data)) > 0
+}
 
 // named are the names of files that are wanted by their whole name or the last part of it, sorted and each once.
 func (p programFiles) named(want func(name, base string) bool) []string {
@@ -127,16 +145,49 @@ func readText(b *eventBuilder, p programFiles) {
 // lines are the lines of a file with their numbers from 1, the place set to each.
 func (b *eventBuilder) lines(p programFiles, name string) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
-		file := p.get(name)
-		offset, line := file.offset, 0
-		for raw := range bytes.Lines(file.Data) {
-			b.place(p.blob, offset, raw)
-			offset += int64(len(raw))
-			if line++; !yield(line, raw) {
+		for _, file := range p.files {
+			switch {
+			case file.Name != name:
+			case file.input != nil:
+				if !b.inputLines(file.input, yield) {
+					return
+				}
+			default:
+				offset, line := file.offset, 0
+				for raw := range bytes.Lines(file.Data) {
+					b.place(p.blob, offset, raw)
+					offset += int64(len(raw))
+					if line++; !yield(line, raw) {
+						return
+					}
+				}
 				return
 			}
 		}
 	}
+}
+
+// maxLine, maxLines and maxDocument are what is read: of what an agent left in an attempt less than of a file that
+// somebody names.
+func (b *eventBuilder) maxLine() int {
+	if b.sink != nil {
+		return maxForeignLine
+	}
+	return maxLogLine
+}
+
+func (b *eventBuilder) maxLines() int {
+	if b.sink != nil {
+		return math.MaxInt
+	}
+	return maxLogLines
+}
+
+func (b *eventBuilder) maxDocument() int {
+	if b.sink != nil {
+		return maxForeignDocument
+	}
+	return maxLogLine
 }
 
 // jsonLines calls f for every line of a file that is a JSON object, with the place set. A line that is none is an
@@ -147,16 +198,20 @@ func (b *eventBuilder) jsonLines(p programFiles, name string, f func(raw []byte)
 		object := bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
 		switch {
 		case len(bytes.TrimSpace(raw)) == 0, !object && seen == 0:
-		case line > maxLogLines:
-			b.unreadable(line, "%s has more than %d lines; the rest is not read", name, maxLogLines)
+		case line > b.maxLines():
+			b.unreadable(line, "%s has more than %d lines; the rest is not read", name, b.maxLines())
 			return
-		case len(raw) > maxLogLine:
-			b.unreadable(line, "the line of %s is longer than %d bytes", name, maxLogLine)
+		case b.at.Length > int64(b.maxLine()):
+			b.unreadable(line, "the line of %s is longer than %d bytes", name, b.maxLine())
 		case !object:
 			b.unreadable(line, "the line of %s is no JSON object", name)
 		default:
 			seen++
-			if err := f(raw); err != nil {
+			b.read(raw)
+			switch err := f(raw); {
+			case err != nil && b.torn:
+				b.unreadable(line, "%s ends within this line: %s", name, clip(err.Error(), 200))
+			case err != nil:
 				b.unreadable(line, "the line of %s is no event: %s", name, clip(err.Error(), 200))
 			}
 		}
@@ -166,11 +221,16 @@ func (b *eventBuilder) jsonLines(p programFiles, name string, f func(raw []byte)
 // document calls f for a file that is one JSON document, with the place set.
 func (b *eventBuilder) document(p programFiles, name string, f func(raw []byte) error) {
 	file := p.get(name)
-	b.place(p.blob, file.offset, file.Data)
-	if len(file.Data) > maxLogLine {
-		b.unreadable(0, "%s is longer than %d bytes", name, maxLogLine)
+	b.place(p.pathOf(file), file.offset, file.Data)
+	if file.err != nil {
+		b.unreadable(0, "%s: %s", name, plainError(file.err))
 		return
 	}
+	if len(file.Data) > b.maxDocument() {
+		b.unreadable(0, "%s is longer than %d bytes", name, b.maxDocument())
+		return
+	}
+	b.read(file.Data)
 	if err := f(file.Data); err != nil {
 		b.unreadable(0, "%s: %s", name, clip(err.Error(), 200))
 	}
@@ -179,13 +239,21 @@ func (b *eventBuilder) document(p programFiles, name string, f func(raw []byte) 
 // jsonList calls f for every element of a list in a JSON document, with the place set.
 func (b *eventBuilder) jsonList(p programFiles, name, key string, f func(raw []byte) error) {
 	file := p.get(name)
-	b.place(p.blob, file.offset, file.Data)
+	b.place(p.pathOf(file), file.offset, file.Data)
+	if file.err != nil {
+		b.unreadable(0, "%s: %s", name, plainError(file.err))
+		return
+	}
 	n := 0
 	err := listElements(file.Data, key, func(at int64, raw []byte) error {
-		b.place(p.blob, file.offset+at, raw)
-		if n++; n > maxLogLines {
-			return fmt.Errorf("it has more than %d elements; the rest is not read", maxLogLines)
+		b.place(p.pathOf(file), file.offset+at, raw)
+		if n++; n > b.maxLines() {
+			return fmt.Errorf("it has more than %d elements; the rest is not read", b.maxLines())
 		}
+		if b.stopped() {
+			return nil
+		}
+		b.read(raw)
 		if err := f(raw); err != nil {
 			b.unreadable(0, "element %d of %s in %s is no event: %s", n, key, name, clip(err.Error(), 200))
 		}

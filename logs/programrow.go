@@ -64,7 +64,7 @@ func (b *eventBuilder) failed(words string, status *int, ofProvider bool) {
 // answered is an answer of the model with its tokens; the returned index finds it in the events.
 func (b *eventBuilder) answered(t Tokens, words string) int {
 	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventModelAnswer, Tokens: t, Text: words})
-	return len(b.events) - 1
+	return b.next() - 1
 }
 
 // summed are the tokens of all answers, of a program that does not say them for each.
@@ -74,6 +74,10 @@ func (b *eventBuilder) summed(t Tokens) {
 
 // unknownRecord keeps that there was a record of a kind that the reader does not know.
 func (b *eventBuilder) unknownRecord(kind string) {
+	if b.sink != nil {
+		b.sink.unknown(kind)
+		return
+	}
 	b.add(EventRow{Actor: "agent", Channel: ChannelOther, Kind: EventNotice, Text: clip(kind, 100)})
 }
 
@@ -81,11 +85,11 @@ func (b *eventBuilder) unknownRecord(kind string) {
 func (b *eventBuilder) plainLines(p programFiles, name string, f func(line string)) {
 	n := 0
 	for _, line := range b.lines(p, name) {
-		if t := bytes.TrimSpace(line); len(t) == 0 || t[0] == '{' || len(line) > maxLogLine {
+		if t := bytes.TrimSpace(line); len(t) == 0 || t[0] == '{' || b.at.Length > int64(b.maxLine()) {
 			continue
 		}
-		if n++; n > maxLogLines {
-			b.unreadable(n, "%s has more than %d plain lines; the rest is not read", name, maxLogLines)
+		if n++; n > b.maxLines() {
+			b.unreadable(n, "%s has more than %d plain lines; the rest is not read", name, b.maxLines())
 			return
 		}
 		f(strings.ToValidUTF8(strings.TrimSpace(string(line)), "\uFFFD"))

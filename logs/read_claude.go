@@ -162,11 +162,11 @@ func (r *claudeReader) answer(l *claudeLine) {
 		r.answers[l.Message.ID] = r.answered(t, pairs("finish_reason", clip(l.Message.StopReason, 40)))
 		return
 	}
-	if number(t.Output) >= number(r.events[at].Output) && l.Message.Usage != nil {
-		r.events[at].Tokens = t
+	if number(t.Output) >= number(r.eventAt(at).Output) && l.Message.Usage != nil {
+		r.eventAt(at).Tokens = t
 	}
 	if reason := l.Message.StopReason; reason != "" {
-		r.events[at].Text = pairs("finish_reason", clip(reason, 40))
+		r.eventAt(at).Text = pairs("finish_reason", clip(reason, 40))
 	}
 }
 

@@ -183,7 +183,7 @@ func (r *kimiReader) cliStatus(p *kimiCLIPayload) {
 	}
 	t := Tokens{Input: u.Input, Cached: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}
 	if at, known := r.answers[p.MessageID]; known && p.MessageID != "" {
-		r.events[at].Tokens = t
+		r.eventAt(at).Tokens = t
 		return
 	}
 	r.answers[p.MessageID] = r.answered(t, "")

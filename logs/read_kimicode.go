@@ -194,11 +194,11 @@ func (r *kimiReader) loopEvent(e *kimiLoopEvent) {
 		r.called(e.Name, e.CallID, textOrJSON(e.Args))
 	case "tool.result":
 		said := contentText(e.Result.Output)
-		at := len(r.events)
+		at := r.next()
 		r.gave(e.CallID, said, said, e.Result.IsError)
-		if ms := e.Result.TookMS; ms != nil && r.events[at].Kind == EventToolResult {
+		if ms := e.Result.TookMS; ms != nil && r.eventAt(at).Kind == EventToolResult {
 			s := *ms / 1000
-			r.events[at].DurationS = &s
+			r.eventAt(at).DurationS = &s
 		}
 		r.breaker(said)
 	case "step.end":

@@ -50,7 +50,7 @@ func (b *eventBuilder) readMiniV1(p programFiles) {
 		const before = `{"messages":`
 		at := int64(bytes.IndexByte(f.Data, '['))
 		wrapped := append(append([]byte(before), data...), '}')
-		list := programFiles{blob: p.blob, files: []placedFile{{LogFile{Name: "traj.json", Data: wrapped}, f.offset + at - int64(len(before))}}}
+		list := programFiles{blob: p.blob, files: []placedFile{{LogFile{Name: "traj.json", Data: wrapped}, f.offset + at - int64(len(before)), f.input, f.err}}}
 		b.jsonList(list, "traj.json", "messages", r.message)
 		return
 	}
@@ -63,7 +63,7 @@ func (b *eventBuilder) readMiniV1(p programFiles) {
 	if json.Unmarshal(f.Data, &v) != nil {
 		return // told by the list
 	}
-	b.place(p.blob, f.offset, f.Data)
+	b.place(p.pathOf(f), f.offset, f.Data)
 	b.time = nil
 	switch v.Info.Status {
 	case "":

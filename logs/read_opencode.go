@@ -199,6 +199,6 @@ func (b *eventBuilder) openCodeTool(p *openCodePart) {
 		b.toolEnded(p.Tool, p.CallID, "failed=true")
 	case strings.Contains(s.Output, "terminated command after exceeding timeout"):
 		b.toolEnded(p.Tool, p.CallID, "by=limit limit=time")
-		b.events[len(b.events)-1].DurationS = took
+		b.eventAt(b.next() - 1).DurationS = took
 	}
 }

@@ -47,12 +47,12 @@ type openHandsReader struct {
 func (r *openHandsReader) output(p programFiles) {
 	for n, line := range r.lines(p, "stdout") {
 		switch {
-		case n > maxLogLines:
-			r.unreadable(n, "stdout has more than %d lines; the rest is not read", maxLogLines)
+		case n > r.maxLines():
+			r.unreadable(n, "stdout has more than %d lines; the rest is not read", r.maxLines())
 			return
 		case !bytes.HasPrefix(line, []byte("{")):
-		case len(line) > maxLogLine:
-			r.unreadable(n, "the line of stdout is longer than %d bytes", maxLogLine)
+		case r.at.Length > int64(r.maxLine()):
+			r.unreadable(n, "the line of stdout is longer than %d bytes", r.maxLine())
 		default:
 			if err := r.event(line); err != nil {
 				r.unreadable(n, "the line of stdout is no event: %s", clip(err.Error(), 200))
@@ -213,7 +213,7 @@ func (r *openHandsReader) state(raw []byte) error {
 			t := Tokens{Input: without(u.Prompt, u.CacheRead, u.CacheWrite), Cached: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Completion, Reasoning: u.Reasoning}
 			switch at, known := r.answers[u.ResponseID]; {
 			case known:
-				r.events[at].Tokens, ours = t, true
+				r.eventAt(at).Tokens, ours = t, true
 			case ours:
 				r.answered(t, "no event came of it")
 			}

@@ -1,0 +1,6 @@
+package logs
+
+// runnerFormats are the logs of evaluation frameworks and of agents that stint does not drive.
+func runnerFormats() []Format {
+	return []Format{}
+}

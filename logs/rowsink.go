@@ -1,0 +1,282 @@
+package logs
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// LogRecord is one thing that a log says: a row of one of the tables, or what could not be read. Exactly one of its
+// pointers is not nil.
+type LogRecord struct {
+	Format  string // name of the format it was read with
+	Episode *EpisodeRow
+	Turn    *TurnRow
+	Clause  *ClauseRow
+	Attempt *AttemptRow
+	Check   *CheckRow
+	Event   *EventRow
+	Verdict *VerdictRow
+	Problem *Problem
+}
+
+// EventRaw is a record of a kind that the reader does not know; its text is the record as it stands.
+const EventRaw = "raw"
+
+// heldEvents are kept back, so that a reader can still change them: to a message's tokens when it is told once more.
+const heldEvents = 4096
+
+// maxUnknownKinds bounds how many kinds of unknown records of a file are told apart.
+const maxUnknownKinds = 200
+
+// rowSink takes the rows of one log. A reader of a format says with
+//
+//	out.beginEpisode(key, row)  that an episode begins; key tells those of one log apart
+//	out.beginTurn(n)            that the agent is asked for the n-th time
+//	out.beginAttempt(row)       that it answers once more
+//	out.place(file, at, raw)    from which bytes the next rows are
+//	out.read(raw)               that these bytes are one record
+//
+// and then with out.modelSaid, out.toolCalled, out.toolGave, out.answered, … what happened. Of a log that is one
+// session of an agent nothing needs to begin: the first event begins its episode, turn 0 and attempt 0. The rows of
+// episode and attempt can be changed through the pointers that begin… returned until the next one begins; tokens that
+// are nil there are the sums of the events.
+type rowSink struct {
+	*eventBuilder
+	in   *logInput
+	emit func(LogRecord) bool // false = nobody wants more
+	done bool
+
+	episode *EpisodeRow
+	attempt *AttemptRow
+	sums    tokenSum // of the attempt
+	all     tokenSum // of the episode
+	first   *time.Time
+	last    *time.Time
+
+	reports map[string]*FileReport // by path
+}
+
+// tokenSum adds up tokens; what nothing was said about stays nil.
+type tokenSum struct{ Tokens }
+
+func (s *tokenSum) add(t Tokens) {
+	for _, f := range []struct{ sum, n **int64 }{
+		{&s.Input, &t.Input}, {&s.Cached, &t.Cached}, {&s.CacheWrite, &t.CacheWrite}, {&s.Output, &t.Output}, {&s.Reasoning, &t.Reasoning},
+	} {
+		if *f.n == nil {
+			continue
+		}
+		if *f.sum == nil {
+			*f.sum = new(int64)
+		}
+		**f.sum += **f.n
+	}
+}
+
+func newRowSink(in *logInput, reports map[string]*FileReport, emit func(LogRecord) bool) *rowSink {
+	s := &rowSink{in: in, emit: emit, reports: reports}
+	s.eventBuilder = &eventBuilder{row: &AttemptRow{}, via: ViaReader, sink: s}
+	s.at = Place{File: in.files[0].path}
+	return s
+}
+
+func (s *rowSink) send(r LogRecord) {
+	r.Format = s.in.format.Name
+	if !s.done && !s.emit(r) {
+		s.done = true
+	}
+}
+
+// stopped says whether nobody wants more.
+func (b *eventBuilder) stopped() bool { return b.sink != nil && b.sink.done }
+
+// report is what is told about the file that is being read.
+func (s *rowSink) report() *FileReport {
+	r := s.reports[s.at.File]
+	if r == nil {
+		r = s.reports[s.in.files[0].path] // a member of an archive
+	}
+	if r == nil {
+		r = &FileReport{}
+	}
+	return r
+}
+
+// read notes the record that is being read.
+func (b *eventBuilder) read(raw []byte) {
+	if b.sink == nil {
+		return
+	}
+	b.raw = raw
+	r := b.sink.report()
+	r.Records++
+	if !utf8.Valid(raw) {
+		r.InvalidUTF8++
+	}
+}
+
+func (s *rowSink) bad(p Problem) {
+	s.report().Bad++
+	s.send(LogRecord{Problem: &p})
+}
+
+// unknown keeps the record that is being read as it stands, and counts its kind.
+func (s *rowSink) unknown(kind string) {
+	r := s.report()
+	if r.Unknown == nil {
+		r.Unknown = map[string]int{}
+	}
+	kind = strings.ToValidUTF8(clip(kind, 100), "\uFFFD")
+	if _, known := r.Unknown[kind]; !known && len(r.Unknown) >= maxUnknownKinds {
+		kind = "…"
+	}
+	r.Unknown[kind]++
+	s.add(EventRow{Actor: "agent", Channel: ChannelOther, Kind: EventRaw, Text: string(s.raw)})
+}
+
+// episodeID is the id of an episode that stint did not run: the first 12 hex digits of the SHA-256 over the format, the
+// file's way from the folder that was named, and the key within it.
+func (in *logInput) episodeID(key string) string {
+	h := sha256.Sum256([]byte(strings.Join([]string{in.format.Name, in.files[0].name, key}, "\x00")))
+	return hex.EncodeToString(h[:])[:12]
+}
+
+// beginEpisode ends the episode before and begins another one. What the row leaves open is filled in: id, place, the
+// configuration from model and harness, repeat 1.
+func (s *rowSink) beginEpisode(key string, row EpisodeRow) *EpisodeRow {
+	s.endEpisode()
+	row.Episode = cmp.Or(row.Episode, s.in.episodeID(key))
+	row.Model = cmp.Or(row.Model, s.in.firstOf(func(c claim) string { return c.model }))
+	row.HarnessVersion = cmp.Or(row.HarnessVersion, s.in.firstOf(func(c claim) string { return c.version }))
+	row.Repeat = max(row.Repeat, 1)
+	if row.Config == "" {
+		row.Config = strings.Join(nonEmpty(row.Model, row.Harness), "+")
+	}
+	if row.File == "" {
+		row.Place = s.at
+	}
+	s.episode = &row
+	s.all, s.first, s.last = tokenSum{}, row.Started, nil
+	return s.episode
+}
+
+// firstOf is the first that the heads of the log's files say of something.
+func (in *logInput) firstOf(what func(claim) string) string {
+	for _, f := range in.files {
+		if v := what(f.claim); v != "" {
+			return v
+		}
+	}
+	return ""
+}
+
+// beginAttempt begins an answer of the agent within the turn that is under way.
+func (s *rowSink) beginAttempt(row AttemptRow) *AttemptRow {
+	s.endAttempt()
+	if s.episode == nil {
+		s.beginEpisode("", EpisodeRow{Harness: s.in.format.Name})
+	}
+	row.Episode = s.episode.Episode
+	if row.File == "" {
+		row.Place = s.at
+	}
+	row.Kind = cmp.Or(row.Kind, "first")
+	if row.Attempt == nil && row.VoidOf == nil {
+		row.Attempt = new(int)
+	}
+	s.attempt = &row
+	s.row, s.sums = s.attempt, tokenSum{}
+	return s.attempt
+}
+
+// beginTurn begins the first attempt of a turn.
+func (s *rowSink) beginTurn(n int) *AttemptRow { return s.beginAttempt(AttemptRow{Turn: n}) }
+
+// newTurn is beginTurn for a log that numbers nothing: the turn after the one before, or the first one.
+func (b *eventBuilder) newTurn() {
+	if b.sink == nil {
+		return // the driver said which turn it is
+	}
+	n := 0
+	if a := b.sink.attempt; a != nil {
+		n = a.Turn + 1
+	}
+	b.sink.beginTurn(n)
+}
+
+// begun makes sure that there is an attempt for the first event.
+func (s *rowSink) begun() {
+	if s.attempt == nil {
+		s.beginTurn(0)
+	}
+}
+
+// release lets go of the first events.
+func (s *rowSink) release(n int) {
+	for i := range s.events[:n] {
+		e := s.events[i]
+		if e.Kind == EventModelAnswer || e.Kind == EventUsage {
+			s.sums.add(e.Tokens)
+		}
+		if e.Time != nil {
+			if s.first == nil || e.Time.Before(*s.first) {
+				s.first = e.Time
+			}
+			if s.last == nil || e.Time.After(*s.last) {
+				s.last = e.Time
+			}
+		}
+		s.send(LogRecord{Event: &e})
+	}
+	rest := copy(s.events, s.events[n:])
+	clear(s.events[rest:])
+	s.events = s.events[:rest]
+	s.base += n
+}
+
+func (s *rowSink) endAttempt() {
+	if s.attempt == nil {
+		return
+	}
+	s.release(len(s.events))
+	s.base = 0
+	if s.attempt.Tokens == (Tokens{}) {
+		s.attempt.Tokens = s.sums.Tokens
+	}
+	s.all.add(s.attempt.Tokens)
+	s.send(LogRecord{Attempt: s.attempt})
+	s.attempt, s.row = nil, &AttemptRow{}
+}
+
+func (s *rowSink) endEpisode() {
+	s.endAttempt()
+	if s.episode == nil {
+		return
+	}
+	e := s.episode
+	if e.Tokens == (Tokens{}) {
+		e.Tokens = s.all.Tokens
+	}
+	if e.Started == nil {
+		e.Started = s.first
+	}
+	if e.WallS == nil && s.first != nil && s.last != nil {
+		wall := s.last.Sub(*s.first).Seconds()
+		e.WallS = &wall
+	}
+	s.send(LogRecord{Episode: e})
+	s.episode = nil
+}
+
+// sortedKinds are the kinds of unknown records, the most frequent first.
+func (r *FileReport) sortedKinds() []string {
+	return slices.SortedFunc(maps.Keys(r.Unknown), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Unknown[b], r.Unknown[a]), cmp.Compare(a, b))
+	})
+}
