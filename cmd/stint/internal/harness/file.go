@@ -100,7 +100,8 @@ type Log struct {
 type EndRule struct {
 	Exit []int    `yaml:"exit"` // exit codes
 	In   string   `yaml:"in"`   // stdout, stderr or the name of a log
-	Last []string `yaml:"last"` // look at the last line of In, as JSON, whose "type" is one of these
+	Last []string `yaml:"last"` // look at the last line of In, as JSON, whose value at Key is one of these
+	Key  string   `yaml:"key"`  // path in a line; "" = type
 	JSON string   `yaml:"json"` // path in that line, or in In as a whole
 	Is   []string `yaml:"is"`   // the value at the path is one of these; empty: it is there
 	// Match is a regular expression that fits the last lines of In.
@@ -247,8 +248,8 @@ func (f *File) checkExpressions() (what, way string) {
 		case what != "":
 		case !slices.Contains([]string{CompletionClean, CompletionCut, CompletionEmpty}, e.Completion):
 			return fmt.Sprintf("%s.completion %q is none of clean, cut, empty", where, e.Completion), "say how the program ended"
-		case e.In == "" && (e.Match != "" || e.JSON != "" || len(e.Last) > 0), e.JSON == "" && len(e.Is) > 0:
-			return where + " lacks what to look at", "in: stdout, and json: PATH for `is`"
+		case e.In == "" && (e.Match != "" || e.JSON != "" || len(e.Last) > 0), e.JSON == "" && len(e.Is) > 0, len(e.Last) == 0 && e.Key != "":
+			return where + " lacks what to look at", "in: stdout, json: PATH for `is`, and last: [VALUE] for `key`"
 		case e.In != "" && !slices.Contains(f.logNames(), e.In):
 			return fmt.Sprintf("%s.in %q is none of %s", where, e.In, strings.Join(f.logNames(), ", ")), "name a log of this file"
 		}

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -62,7 +63,7 @@ func (r *EndRule) fits(w *work) (ok bool, say string) {
 		return false, ""
 	}
 	if len(r.Last) > 0 {
-		if data = lastOf(data, r.Last); data == nil {
+		if data = lastOf(data, cmp.Or(r.Key, "type"), r.Last); data == nil {
 			return false, ""
 		}
 	}
@@ -80,15 +81,12 @@ func (r *EndRule) fits(w *work) (ok bool, say string) {
 	return true, say
 }
 
-// lastOf is the last line that is a JSON object with one of these types.
-func lastOf(data []byte, types []string) []byte {
+// lastOf is the last line that is a JSON object with one of these values at a path.
+func lastOf(data []byte, key string, values []string) []byte {
 	for len(data) > 0 {
 		i := bytes.LastIndexByte(bytes.TrimRight(data, "\n"), '\n')
 		line := data[i+1:]
-		var v struct {
-			Type string `json:"type"`
-		}
-		if json.Unmarshal(line, &v) == nil && slices.Contains(types, v.Type) {
+		if v, ok := valueAt(line, key); ok && slices.Contains(values, textOf(v)) {
 			return line
 		}
 		data = data[:i+1]
