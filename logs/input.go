@@ -35,6 +35,7 @@ type inputFile struct {
 // fileSystem opens files for an input.
 type fileSystem interface {
 	open(place string) (fs.File, error)
+	regular(place string) bool
 }
 
 // osFiles are the files of the machine. A link is followed only if the user named it.
@@ -42,10 +43,20 @@ type osFiles struct{}
 
 func (osFiles) open(place string) (fs.File, error) { return os.Open(place) }
 
+func (osFiles) regular(place string) bool {
+	st, err := os.Lstat(place)
+	return err == nil && st.Mode().IsRegular()
+}
+
 // givenFiles are the files of an fs.FS.
 type givenFiles struct{ fs.FS }
 
 func (g givenFiles) open(place string) (fs.File, error) { return g.Open(place) }
+
+func (g givenFiles) regular(place string) bool {
+	st, err := fs.Stat(g.FS, place)
+	return err == nil && st.Mode().IsRegular()
+}
 
 // InputError is a path that cannot be read.
 type InputError struct {

@@ -5,6 +5,8 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"path"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -279,4 +281,50 @@ func (r *FileReport) sortedKinds() []string {
 	return slices.SortedFunc(maps.Keys(r.Unknown), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Unknown[b], r.Unknown[a]), cmp.Compare(a, b))
 	})
+}
+
+// sendTables sends the rows of an episode that a reader made in one go: events first, the episode last.
+func (s *rowSink) sendTables(t *Tables) {
+	for i := range t.Clauses {
+		s.send(LogRecord{Clause: &t.Clauses[i]})
+	}
+	for i := range t.Events {
+		s.send(LogRecord{Event: &t.Events[i]})
+	}
+	for i := range t.Checks {
+		s.send(LogRecord{Check: &t.Checks[i]})
+	}
+	for i := range t.Attempts {
+		s.send(LogRecord{Attempt: &t.Attempts[i]})
+	}
+	for i := range t.Turns {
+		s.send(LogRecord{Turn: &t.Turns[i]})
+	}
+	for i := range t.Verdicts {
+		s.send(LogRecord{Verdict: &t.Verdicts[i]})
+	}
+	for i := range t.Episodes {
+		s.send(LogRecord{Episode: &t.Episodes[i]})
+	}
+}
+
+// sibling is a file by its way from the folder of the log's first file; nil if there is none, or if it is no regular
+// file. It counts as read with the log.
+func (s *rowSink) sibling(name string) *inputFile {
+	f := s.in.files[0]
+	if f.path == "-" {
+		return nil
+	}
+	f.place, f.path, f.name = filepath.Join(filepath.Dir(f.place), filepath.FromSlash(name)), path.Join(path.Dir(f.path), name), path.Join(path.Dir(f.name), name)
+	if _, given := f.fsys.(givenFiles); given {
+		f.place = filepath.ToSlash(f.place)
+	}
+	if !f.fsys.regular(f.place) {
+		return nil
+	}
+	if r := s.reports[f.path]; r != nil && r.Format == "" {
+		r.Format, r.Title, r.Unverified, r.Beside = s.in.format.Name, s.in.format.Title, s.in.format.Unverified, true
+	}
+	f.claim = claim{}
+	return &f
 }
