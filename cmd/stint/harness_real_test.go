@@ -15,7 +15,7 @@ import (
 )
 
 // realHarnesses are those whose programs CI installs.
-var realHarnesses = []string{"opencode", "qwen-code", "mini-swe", "kimi-cli", "kimi-code"}
+var realHarnesses = []string{"opencode", "qwen-code", "mini-swe", "kimi-cli", "kimi-code", "codex", "claude-code"}
 
 // requireHarness skips where a program is not installed; under CI, which installs it, that is a failure. Real programs take
 // five minutes in all, more than every other test together, so they play only where that is asked for.
@@ -149,7 +149,7 @@ func misbehaviours() map[string]misbehaviour {
 		"context":      {tried{script: "context-length"}, all("self cut"), sees("gateway error context_length", "journal agent_exit context_overflow")},
 		// mini-swe-agent's own retries are off, so that the gateway's are the only ones.
 		"cut stream":  {tried{script: "cut-stream"}, map[string]string{"": "self clean", "mini-swe": "void:provider_error"}, sees("gateway error cut_stream")},
-		"empty":       {tried{script: "empty*0"}, map[string]string{"": "self cut", "opencode": "self empty"}, sees("gateway notice empty_answer")},
+		"empty":       {tried{script: "empty*0"}, map[string]string{"": "self cut", "opencode": "self empty", "codex": "self empty", "claude-code": "self empty"}, sees("gateway notice empty_answer")},
 		"broad kill":  {tried{script: killEverything}, all("self cut"), sees("journal agent_exit SIGKILL", "gateway tool_call kill -9 -1")},
 		"held output": {tried{script: "held-output", attempt: "wall: 100s, requests: 40"}, all("self clean"), map[string][]string{"mini-swe": {"reader notice tool_end: by=limit limit=time"}}},
 	}
@@ -213,7 +213,7 @@ func TestHarnessKilled(t *testing.T) {
 		}
 	}}
 	url := c.simulate(t, &out)
-	writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, change, "m", "opencode", "", url, "bubblewrap", "", "wall: 5m", "provider_wait: 2s"))
+	writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, change, "m", "opencode", "", url, "bubblewrap", "", "wall: 5m", "provider_wait: 2s", "chat"))
 	cmd := command(t, dir, nil, "run", "study.yaml", "-o", "run", "-q")
 	running = cmd
 	if err := cmd.Run(); err == nil || len(kill) != 1 {

@@ -53,7 +53,7 @@ agent: {process_retries: 0}
 configs:
   - {model: %s, harness: %q%s}
 models:
-  %[3]s: {api: chat, url: %[6]q, context: 128k}
+  %[3]s: {api: %[11]s, url: %[6]q, context: 128k}
 sandbox: {kind: %[7]s, runtimes: [python3]%[8]s}
 budgets:
   attempt: {%[9]s}
@@ -81,8 +81,12 @@ func (c tried) play(t *testing.T) outcome {
 		}
 		c.harness = abs
 	}
+	f, err := harness.Load(c.harness, "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	text := fmt.Sprintf(triedStudy, checkSeed, c.changes, or(c.model, "m"), c.harness, c.more, c.url, or(c.kind, "bubblewrap"), c.limits,
-		or(c.attempt, "wall: 4m, requests: 40"), or(c.gateway, "provider_wait: 2s"))
+		or(c.attempt, "wall: 4m, requests: 40"), or(c.gateway, "provider_wait: 2s"), f.Protocol)
 	s, err := study.Parse("tried.yaml", []byte(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
@@ -368,7 +372,7 @@ func TestHarnessFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			writeFile(t, dir, "faulty.yaml", strings.Replace(string(raw), c.old, c.new, 1))
-			writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, 0, "m", "./faulty.yaml", "", "http://127.0.0.1:9/v1", "bubblewrap", "", "wall: 10s", "provider_wait: 1s"))
+			writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, 0, "m", "./faulty.yaml", "", "http://127.0.0.1:9/v1", "bubblewrap", "", "wall: 10s", "provider_wait: 1s", "chat"))
 			_, stderr := stint(t, dir, c.code, "run", "study.yaml")
 			if !strings.Contains(stderr, c.want) || !strings.Contains(stderr, "hint: ") {
 				t.Errorf("stderr\n%s", stderr)
@@ -403,7 +407,7 @@ func TestHarnessInterrupted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, c.changes, "m", file, "", url, "bubblewrap", "", "wall: 2m", "provider_wait: 2s"))
+	writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, c.changes, "m", file, "", url, "bubblewrap", "", "wall: 2m", "provider_wait: 2s", "chat"))
 	var said bytes.Buffer
 	cmd := command(t, dir, nil, "run", "study.yaml", "-o", "run")
 	cmd.Stderr = &said
@@ -452,7 +456,7 @@ func TestHarnessFileIsFrozen(t *testing.T) {
 		t.Fatal(err)
 	}
 	writeFile(t, dir, "faulty.yaml", string(raw))
-	writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, 0, "nothing", "./faulty.yaml", "", "http://127.0.0.1:9/v1", "bubblewrap", "", "wall: 10s", "provider_wait: 1s"))
+	writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, 0, "nothing", "./faulty.yaml", "", "http://127.0.0.1:9/v1", "bubblewrap", "", "wall: 10s", "provider_wait: 1s", "chat"))
 	stint(t, dir, 0, "run", "study.yaml", "-o", "run", "-q")
 	kept, err := os.ReadFile(filepath.Join(dir, "run", "harness", "faulty.yaml"))
 	if err != nil || !bytes.Equal(kept, raw) {
