@@ -44,12 +44,8 @@ func (in Installer) explain(f *File, dir string, err error) error {
 		return nil
 	case errors.Is(err, syscall.ENOSPC), errors.Is(err, syscall.EDQUOT), errors.As(err, &step) && spaceWords.MatchString(step.Text):
 		text := "was not installed: there is no space left in " + filepath.Dir(dir)
-		if free, ok := freeMB(filepath.Dir(dir)); ok {
-			text += fmt.Sprintf(" (%d MB free before what was begun is removed", free)
-			if f.Install.Megabytes > 0 {
-				text += fmt.Sprintf("; it takes %d", f.Install.Megabytes)
-			}
-			text += ")"
+		if f.Install.Megabytes > 0 {
+			text += fmt.Sprintf("; it takes %d MB", f.Install.Megabytes)
 		}
 		return &InstallError{f.Name, text, spaceWay(), false}
 	case errors.Is(err, fs.ErrPermission), errors.Is(err, syscall.EROFS):
