@@ -20,7 +20,11 @@ func newRunCmd(e *env) *cobra.Command {
 		Short: "Plan, run or resume a study",
 		Long: `run carries out a study: configurations × scenarios × repeats, into a run directory
 (default runs/NAME). It prints the plan first; --dry-run stops there. The same command
-resumes what was interrupted, by Ctrl-C or by a crash, and does nothing if all is done.`,
+resumes what was interrupted, by Ctrl-C or by a crash, and does nothing if all is done.
+
+The plan says what is expected where the study declares it (expect:), or where earlier runs
+tell (--like DIR): tokens, time, disk and pass rates of the same model under the same
+harness, else of the same harness; pass rates never of another model.`,
 		Example: "  " + e.Self + " run study.yaml --dry-run\n  " + e.Self + " run study.yaml -o runs/first",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -45,6 +49,7 @@ resumes what was interrupted, by Ctrl-C or by a crash, and does nothing if all i
 	fl := cmd.Flags()
 	fl.StringVarP(&f.dir, "out", "o", "", "run directory (default runs/NAME)")
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and stop")
+	fl.StringSliceVar(&f.like, "like", nil, "with --dry-run: expect what the earlier run in `DIR` took and achieved; may be given several times")
 	fl.IntVar(&f.jobs, "jobs", 0, "episodes at once (default from the study, else from the machine)")
 	fl.StringVar(&f.only, "only", "", "only episodes that match `EXPR`, for example 'scenario:s01'")
 	fl.StringVar(&f.retry, "retry", "", "`stopped`: try stopped episodes again")
@@ -61,6 +66,7 @@ type runFlags struct {
 	only      string
 	retry     string
 	maxUSD    float64
+	like      []string
 	maxChecks int
 
 	again string // what resumes this run: verb and arguments
@@ -73,6 +79,8 @@ func (f *runFlags) check(e *env) error {
 		return inputErrorf("--retry stopped tries stopped episodes again", "--retry takes the word stopped, not %q", f.retry)
 	case f.jobs < 0:
 		return inputErrorf("leave --jobs out for the default", "--jobs %d: a number of episodes is at least 1", f.jobs)
+	case len(f.like) > 0 && !f.dryRun:
+		return inputErrorf("add --dry-run", "--like is for the plan")
 	case f.maxUSD < 0:
 		return inputErrorf("leave --max-usd out for no limit", "--max-usd %g: money is not negative", f.maxUSD)
 	case f.maxChecks < 0:
@@ -87,7 +95,14 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 		return nil, err
 	}
 	if f.dryRun {
-		plan, err := s.Plan()
+		var like *study.Like
+		if len(f.like) > 0 {
+			var err error
+			if like, err = study.ReadLike(f.like); err != nil {
+				return nil, err
+			}
+		}
+		plan, err := s.PlanLike(like)
 		if err != nil {
 			return nil, err
 		}

@@ -104,6 +104,7 @@ func studyKeys() *section {
 		}}},
 		{name: "prices", doc: "file with a price table (default: the built-in table); an unknown price is an unknown cost, never 0", form: formText},
 		{name: "analysis", doc: "what is tested; frozen with the first episode", form: formSection, section: analysisKeys()},
+		{name: "expect", doc: "what the plan of a run expects; of every figure the first entry that fits a configuration counts", form: formSection, section: expectKeys(), list: true},
 		{name: "judge", doc: "model that labels failures the rules leave open", form: formSection, section: &section{where: "judge", keys: []key{
 			{name: "model", doc: "a model of this file", form: formText, required: true},
 			{name: "max_usd", doc: "most it may cost, in dollars", form: formMoney},

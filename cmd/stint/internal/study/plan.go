@@ -26,7 +26,8 @@ type Plan struct {
 	Episodes  []PlannedEpisode // in the order in which they are started
 	Configs   []ConfigPlan     // in the order of the study
 	Families  []FamilyPlan
-	StudyUSD  float64 // budgets.study.usd; 0 = no limit
+	StudyUSD  float64  // budgets.study.usd; 0 = no limit
+	Wall      *float64 // expected hours, with so many episodes at once; nil if unknown
 	Warnings  []string
 }
 
@@ -41,11 +42,12 @@ type PlannedEpisode struct {
 type ConfigPlan struct {
 	Config           string
 	Episodes         int
-	AttemptsExpected *float64 // from the preset of a simulated agent
+	AttemptsExpected *float64 // of a simulated agent from its preset, else as Expected
 	AttemptsMost     int64    // every turn reached and every retry used; voids not counted
 	TokensMost       *float64 // as budgets.attempt.tokens allows; 0 for agents that ask no model
 	USDMost          *float64 // if every one of these tokens were an output token, bounded by budgets.episode
 	WallMost         time.Duration
+	Expected         *Expected // nil if nothing is
 }
 
 // FamilyPlan is what a declared family can find at all.
@@ -61,6 +63,9 @@ type FamilyPlan struct {
 	Cannot      bool         // Least > Alpha: nothing can be significant
 	NeedNonZero int          // scenarios with a difference that every pair needs
 	Finds       []Detectable // see [Plan.ComputePower]
+	// Told is the number of pairs whose two means are expected, Found how many of them differ so much that 80 % of
+	// repetitions find it. Both are filled in by ComputePower.
+	Told, Found int
 }
 
 // Detectable is the mean that the better of two configurations must reach to be told from a baseline in 80 % of
@@ -102,18 +107,64 @@ func (p *Plan) ComputePower() error {
 			}
 			f.Finds = append(f.Finds, d)
 		}
+		if err := p.expectPairs(f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// expectPairs counts the pairs of a family that are found as expected.
+func (p *Plan) expectPairs(f *FamilyPlan) error {
+	turns := p.Changes + 1
+	success := map[string]float64{}
+	for _, c := range p.Configs {
+		if c.Expected == nil || c.Expected.Turns == nil {
+			continue
+		}
+		if v, err := stats.SuccessForMean(*c.Expected.Turns, planSpread, turns); err == nil { // else it is 0 or all
+			success[c.Config] = v
+		}
+	}
+	for _, pair := range f.Pairs {
+		a, knownA := success[pair[0]]
+		b, knownB := success[pair[1]]
+		if !knownA || !knownB {
+			continue
+		}
+		r, err := stats.PowerSim(stats.PowerModel{SuccessA: a, SuccessB: b, ScenarioSD: planSpread, Cap: turns},
+			stats.StudyPlan{Scenarios: f.N, Repeats: p.Repeats, Tests: len(f.Pairs), Alpha: f.Alpha, Studies: planStudies})
+		if err != nil {
+			return fmt.Errorf("power of %s against %s: %w", pair[0], pair[1], err)
+		}
+		f.Told++
+		if r.Power >= 0.8 {
+			f.Found++
+		}
 	}
 	return nil
 }
 
 // Plan computes order, costs and attainability. It runs nothing and reads nothing.
-func (s *Study) Plan() (*Plan, error) {
+func (s *Study) Plan() (*Plan, error) { return s.PlanLike(nil) }
+
+// PlanLike is [Study.Plan] with what earlier runs tell; nil = nothing.
+func (s *Study) PlanLike(like *Like) (*Plan, error) {
 	p := &Plan{
 		Study: s.Name, Mode: s.Mode, Scenarios: s.Scenarios.Count, Changes: s.Scenarios.Changes, Repeats: s.Repeats,
 		Jobs: s.jobs(0), Episodes: s.order(), StudyUSD: s.Budgets.StudyUSD,
 	}
 	for _, c := range s.Configs {
-		p.Configs = append(p.Configs, s.planConfig(c))
+		cp := s.planConfig(c)
+		if err := s.expectOf(&c, like, &cp); err != nil {
+			return nil, err
+		}
+		p.Configs = append(p.Configs, cp)
+	}
+	p.expectWall(s)
+	if like != nil && like.Turns < s.TurnsMax() {
+		p.Warnings = append(p.Warnings, fmt.Sprintf("%s has at most %s in an episode and this study %d: a conversation grows over its turns, and so does what an attempt takes",
+			strings.Join(like.Dirs, ", "), number(like.Turns, "turn"), s.TurnsMax()))
 	}
 	for _, f := range s.Families {
 		fp, err := s.planFamily(f)

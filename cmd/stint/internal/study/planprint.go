@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -60,6 +61,54 @@ func (p *Plan) printCosts(b *bytes.Buffer) {
 	}
 	tw.Flush()
 	fmt.Fprintf(b, "wall time at most %s, if every attempt took all it may\n", hours(wall/float64(p.Jobs)))
+	p.printExpected(b)
+}
+
+// printExpected writes what is expected, as far as anything is.
+func (p *Plan) printExpected(b *bytes.Buffer) {
+	if !slices.ContainsFunc(p.Configs, func(c ConfigPlan) bool { return c.Expected != nil }) {
+		return
+	}
+	tw := tabwriter.NewWriter(b, 0, 0, 3, ' ', 0)
+	fmt.Fprintln(tw, "\nexpected\tturns\tattempts\ttokens\tdollars\thours\tdisk\tas")
+	sum := Expected{Attempts: ptr(0.0), Tokens: ptr(0.0), USD: ptr(0.0), Hours: ptr(0.0), Bytes: ptr(0.0)}
+	for _, c := range p.Configs {
+		e := c.Expected
+		if e == nil {
+			e = &Expected{Attempts: c.AttemptsExpected}
+		}
+		turns := "unknown"
+		if e.Turns != nil {
+			turns = fmt.Sprintf("%.1f", *e.Turns)
+		}
+		e.print(tw, c.Config, turns)
+		sum.Attempts, sum.Tokens, sum.USD = plus(sum.Attempts, e.Attempts), plus(sum.Tokens, e.Tokens), plus(sum.USD, e.USD)
+		sum.Hours, sum.Bytes = plus(sum.Hours, e.Hours), plus(sum.Bytes, e.Bytes)
+	}
+	if len(p.Configs) > 1 {
+		sum.print(tw, "all", "")
+	}
+	tw.Flush()
+	if p.Wall != nil {
+		fmt.Fprintf(b, "wall time about %s, with %d at once\n", hours(*p.Wall), p.Jobs)
+	}
+	if p.StudyUSD > 0 && sum.USD != nil && *sum.USD > p.StudyUSD {
+		fmt.Fprintf(b, "budgets.study of %s will not suffice\n", dollars(&p.StudyUSD))
+	}
+}
+
+func (e *Expected) print(w io.Writer, name, turns string) {
+	hour, disk := "unknown", "unknown"
+	if e.Hours != nil {
+		hour = short(*e.Hours)
+		if *e.Hours < 100 {
+			hour = fmt.Sprintf("%.1f", *e.Hours)
+		}
+	}
+	if e.Bytes != nil {
+		disk = short(*e.Bytes) + "B"
+	}
+	fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\t%s\n", name, turns, amount(e.Attempts), amount(e.Tokens), dollars(e.USD), hour, disk, e.From)
 }
 
 // print writes one family.
@@ -82,6 +131,13 @@ func (f FamilyPlan) print(b *bytes.Buffer) {
 			continue
 		}
 		fmt.Fprintf(b, "  beside a mean of %.1f turns: a better one is found in 80 %% of repetitions from %.1f turns on\n", d.Baseline, *d.Needed)
+	}
+	f.printTold(b)
+}
+
+func (f FamilyPlan) printTold(b *bytes.Buffer) {
+	if f.Told > 0 {
+		fmt.Fprintf(b, "  as expected, %d of %s differ so much that 80 %% of repetitions find it at Holm's first step\n", f.Found, number(f.Told, "pair"))
 	}
 }
 

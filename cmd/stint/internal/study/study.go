@@ -37,6 +37,7 @@ type Study struct {
 	Analysis  Analysis
 	Judge     *Judge
 	Families  []Family
+	Expect    []Expectation
 	Harnesses map[string]*harness.File // by name, those that are programs
 
 	src    *source
@@ -212,7 +213,7 @@ func parse(name string, b []byte, prices priceSource) (*Study, error) {
 		return nil, err
 	}
 	s := &Study{Path: name, Source: b, src: src, frozen: prices == priceFromRunDir}
-	steps := []func(*node) error{s.readHead, s.readScenarios, s.readModels, s.checkSampler, s.readRunning, s.readConfigs, s.readAnalysis, s.readJudge}
+	steps := []func(*node) error{s.readHead, s.readScenarios, s.readModels, s.checkSampler, s.readRunning, s.readConfigs, s.readAnalysis, s.readExpect, s.readJudge}
 	for _, step := range steps {
 		if err := step(root); err != nil {
 			return nil, err

@@ -28,7 +28,7 @@ func TestTemplateParses(t *testing.T) {
 
 // Every commented-out example of the template must be right as well: a user takes the "# " away.
 func TestTemplateExamplesParse(t *testing.T) {
-	marked := regexp.MustCompile(`(?m)^( *)# (agent:|sandbox:|  kind:|  runtimes:|  limits:|budgets:|  attempt:|  episode:|  study:|gateway:|jobs:|repeats:|mode:|judge:|prices:|my-model:|  url:|  key_env:|  id:|  context:|  max_output:|  temperature:|  tools:|schedule:|delivery:|- \{)`)
+	marked := regexp.MustCompile(`(?m)^( *)# (agent:|sandbox:|  kind:|  runtimes:|  limits:|budgets:|  attempt:|  episode:|  study:|gateway:|jobs:|repeats:|mode:|expect:|  - \{|judge:|prices:|my-model:|  url:|  key_env:|  id:|  context:|  max_output:|  temperature:|  tools:|schedule:|delivery:|- \{)`)
 	full := marked.ReplaceAllString(Template(), "$1$2")
 	dir := t.TempDir()
 	prices := "- {model: my-model-2026, usd_per_mtok: {input: 1, output: 2}}\n"
