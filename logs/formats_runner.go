@@ -2,5 +2,9 @@ package logs
 
 // runnerFormats are the logs of evaluation frameworks and of agents that stint does not drive.
 func runnerFormats() []Format {
-	return []Format{}
+	return []Format{
+		continueFormat(),
+		geminiFormat(),
+		piFormat(),
+	}
 }
