@@ -26,6 +26,7 @@ type Outcome struct {
 	Incomplete  bool   // the episode has not ended: Status is stopped, Value so far
 	USD         *float64
 	Attempts    []int             // attempts used in each passed turn, from turn 0; nil if unknown
+	Costs       *AttemptCosts     // of those attempts; only after [Tables.AddAttemptCosts]
 	Factors     map[string]string // what the configuration is made of: model, harness, feedback, …
 	File        string
 	Line        int

@@ -233,6 +233,37 @@ func TestTablesOutcomes(t *testing.T) {
 	}
 }
 
+// TestAttemptCosts: void attempts and replaced tries are left out, the turn that failed is there; an attempt of unknown
+// cost makes that currency unknown.
+func TestAttemptCosts(t *testing.T) {
+	d := newRun(t)
+	eventful(t, d, "s01")
+	tables := d.mustRead(t)
+	for i := range tables.Attempts {
+		a := &tables.Attempts[i]
+		a.Tokens = Tokens{Input: ptr(int64(a.Turn)), Output: ptr(int64(100)), Cached: ptr(int64(1000))}
+		a.CostUSD = ptr(float64(a.Turn))
+	}
+	costs := func() *AttemptCosts {
+		t.Helper()
+		set, err := tables.Outcomes("turns_passed")
+		if err != nil {
+			t.Fatal(err)
+		}
+		tables.AddAttemptCosts(set)
+		return set.Rows[0].Costs
+	}
+	want := &AttemptCosts{Tokens: [][]float64{{1100}, {1101, 1101}, {1102, 1102}}, USD: [][]float64{{0}, {1, 1}, {2, 2}}}
+	if diff := cmp.Diff(want, costs()); diff != "" {
+		t.Error(diff)
+	}
+	last := &tables.Attempts[len(tables.Attempts)-1]
+	last.CostUSD, last.Output = nil, ptr(int64(-5000))
+	if diff := cmp.Diff(&AttemptCosts{}, costs()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func FuzzReadOutcomes(f *testing.F) {
 	for _, s := range []string{"config,scenario,value\na,s,1\n", "{\"config\":\"a\",\"scenario\":1,\"value\":2}\n", "config\tscenario\tvalue\n", "PAR1", "a;b;c\n\"", "config,scenario,value,status\na,s,1,capped\n"} {
 		f.Add([]byte(s), 0.0)

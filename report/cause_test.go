@@ -139,3 +139,43 @@ func TestRetryCurves(t *testing.T) {
 		t.Errorf("a curve without the attempts of all runs: %v, %v", ok, err)
 	}
 }
+
+// TestRetryCosts by hand: the rescued turn took 10 tokens, the failed one 1000 in vain; dollars are known of one run only.
+func TestRetryCosts(t *testing.T) {
+	set := newSet(4)
+	for i := range 3 {
+		row := addRun(set, "m+h/detailed/r1", string(rune('1'+i)), 1, 3, "", "")
+		row.Attempts = []int{1, 2, 1}
+		row.Costs = &logs.AttemptCosts{Tokens: [][]float64{{1}, {1, 10}, {1}, {1, 1000}}}
+	}
+	set.Rows[0].Costs.USD = [][]float64{{1}, {1, 10}, {1}, {1, 1000}}
+	c := mustCompare(t, set, CompareOptions{Episodes: true})
+	curves, err := c.Curves()
+	if err != nil || len(curves) != 1 {
+		t.Fatal(curves, err)
+	}
+	none, one := curves[0].Points[0], curves[0].Points[1]
+	if none.Rescued != 0 || none.TokensPerRescued != nil || none.Failed != 3 || one.Rescued != 3 || *one.TokensPerRescued != 1010 || one.USDPerRescued != nil {
+		t.Errorf("%+v\n%+v", none, one)
+	}
+	if one.FullCI == nil || one.FullCI[0] != 0 || one.YieldCI == nil {
+		t.Errorf("intervals of full passes and of the yield: %v, %v", one.FullCI, one.YieldCI)
+	}
+	var text, table strings.Builder
+	if err := c.WriteCurves(&text, curves, 0); err != nil {
+		t.Fatal(err)
+	}
+	if want := "3 turns passed at a retry; each took 1,010 tokens of retries, those in vain included."; !strings.Contains(text.String(), want) {
+		t.Errorf("%q is not in\n%s", want, &text)
+	}
+	if err := c.CurvesCSV(&table); err != nil || !strings.Contains(table.String(), ",3,3,1010,,,,,") {
+		t.Errorf("CSV: %v\n%s", err, &table)
+	}
+	// More attempts than the budget are recorded: the costs are not believed, the curve stands.
+	for i := range set.Rows {
+		set.Rows[i].Costs.Tokens[3] = []float64{1, 1, 1}
+	}
+	if curves, err = mustCompare(t, set, CompareOptions{Episodes: true}).Curves(); err != nil || curves[0].Points[1].TokensPerRescued != nil {
+		t.Errorf("costs beyond the budget: %v, %v", curves, err)
+	}
+}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/stint-bench/stint/stats"
 )
@@ -26,11 +27,18 @@ type CurvePoint struct {
 	CI      *[2]float64 `json:"ci"`   // pointwise
 	Band    *[2]float64 `json:"band"` // simultaneous over all budgets
 	Full    int         `json:"full"`
+	FullCI  *[2]float64 `json:"full_ci"` // of the share of full passes, Wilson
+	Failed  int         `json:"failed"`  // runs that failed
 	Gain    float64     `json:"gain"`
 	Share   float64     `json:"share"`   // of the mean at the full budget
 	Reached int         `json:"reached"` // turns that came to this attempt
 	Passed  int         `json:"passed"`  // turns that it passed
 	Yield   *float64    `json:"yield"`
+	YieldCI *[2]float64 `json:"yield_ci"` // bootstrap over scenarios
+	Rescued int         `json:"rescued"`  // turns passed at a retry
+	// What a rescued turn cost in retries, those in vain included.
+	TokensPerRescued *float64 `json:"tokens_per_rescued"`
+	USDPerRescued    *float64 `json:"usd_per_rescued"`
 }
 
 // A CurvePlateau is the decision about a plateau: plateau, rising or undecided.
@@ -66,11 +74,18 @@ func (c *Comparison) Curves() ([]Curve, error) {
 		}
 		for r, p := range cv.Points {
 			y := cv.Yields[r]
-			pt := CurvePoint{Retries: p.R, Mean: p.Mean, CI: endsOf(p.Interval), Band: endsOf(p.Band), Full: p.Full, Gain: p.Gain, Share: p.Share, Reached: y.Reached, Passed: y.Passed}
+			pt := CurvePoint{Retries: p.R, Mean: p.Mean, CI: endsOf(p.Interval), Band: endsOf(p.Band), Full: p.Full, FullCI: endsOf(p.FullCI), Failed: p.Failures,
+				Gain: p.Gain, Share: p.Share, Reached: y.Reached, Passed: y.Passed, YieldCI: endsOf(y.Interval), Rescued: p.Rescued}
 			if y.Reached > 0 {
 				pt.Yield = &cv.Yields[r].Rate
 			}
+			pt.TokensPerRescued, pt.USDPerRescued = perRescued(cv.tokens, r), perRescued(cv.usd, r)
 			k.Points = append(k.Points, pt)
+		}
+		for _, w := range c.Config(cv.config).notes {
+			if w.Code == CodeIncomplete {
+				k.Warnings = append(k.Warnings, ComparedNotice{w.Code, w.Text})
+			}
 		}
 		for _, w := range cv.Warnings {
 			k.Warnings = append(k.Warnings, ComparedNotice{w.Code, w.Text})
@@ -78,6 +93,30 @@ func (c *Comparison) Curves() ([]Curve, error) {
 		out = append(out, k)
 	}
 	return out, nil
+}
+
+// perRescued returns the cost of a rescued turn with budget r; nil if it is unknown.
+func perRescued(costs []stats.RetryCost, r int) *float64 {
+	if r >= len(costs) || !costs[r].Defined {
+		return nil
+	}
+	return &costs[r].PerRescued
+}
+
+// costSentence says what retries cost at the full budget, "" if that is not known.
+func (k *Curve) costSentence() string {
+	last := k.Points[len(k.Points)-1]
+	var of []string
+	if v := last.TokensPerRescued; v != nil {
+		of = append(of, thousands(int64(*v+0.5))+" tokens")
+	}
+	if v := last.USDPerRescued; v != nil {
+		of = append(of, "$"+dollars(*v))
+	}
+	if len(of) == 0 {
+		return ""
+	}
+	return fmt.Sprintf("%d %s passed at a retry; each took %s of retries, those in vain included.", last.Rescued, plural(last.Rescued, "turn", "turns"), strings.Join(of, " and "))
 }
 
 func endsOf(i stats.Interval) *[2]float64 {
@@ -113,6 +152,9 @@ func (c *Comparison) WriteCurves(w io.Writer, curves []Curve, width int) error {
 		}
 		t.grid(g)
 		t.wrap("", cv.Sentence)
+		if s := cv.costSentence(); s != "" {
+			t.wrap("", s)
+		}
 		told := make(map[ComparedNotice]bool) // several budgets may carry the same remark
 		for _, w := range cv.Warnings {
 			if !told[w] {

@@ -9,6 +9,7 @@ import (
 
 	"gonum.org/v1/plot/vg"
 
+	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/stats"
 )
 
@@ -17,8 +18,9 @@ const maxRetryPanels = 12
 
 // A retryCurve is what a configuration would have reached with smaller retry budgets.
 type retryCurve struct {
-	config string
-	r      int
+	config      string
+	r           int
+	tokens, usd []stats.RetryCost // by budget
 	stats.RetryCurve
 }
 
@@ -46,12 +48,17 @@ func (c *Comparison) retryCurves() ([]retryCurve, error) {
 			}
 			runs[k] = stats.Run{Scenario: u.row.Pair(), Replicate: u.row.Repeat, Attempts: u.row.Attempts, Status: u.status}
 		}
-		curve, err := stats.Retry(runs, stats.RetryOptions{R: budget, Cap: c.cap()})
+		opt := stats.RetryOptions{R: budget, Cap: c.cap()}
+		curve, err := stats.Retry(runs, opt)
 		if err != nil {
 			return fmt.Errorf("retry curve of %s: %w", Clean(r.Config), err)
 		}
 		found[i] = &retryCurve{config: r.Config, r: budget, RetryCurve: curve}
-		return nil
+		if found[i].tokens, err = retryCosts(r, runs, opt, func(k *logs.AttemptCosts) [][]float64 { return k.Tokens }); err != nil {
+			return err
+		}
+		found[i].usd, err = retryCosts(r, runs, opt, func(k *logs.AttemptCosts) [][]float64 { return k.USD })
+		return err
 	})
 	if err != nil {
 		return nil, err
@@ -63,6 +70,26 @@ func (c *Comparison) retryCurves() ([]retryCurve, error) {
 		}
 	}
 	return out, nil
+}
+
+// retryCosts returns what retries cost by budget, nil if that is not known of every run.
+func retryCosts(r *ConfigResult, runs []stats.Run, opt stats.RetryOptions, of func(*logs.AttemptCosts) [][]float64) ([]stats.RetryCost, error) {
+	paid := slices.Clone(runs)
+	for i := range paid {
+		k := r.runs[i].row.Costs
+		if k == nil || of(k) == nil {
+			return nil, nil
+		}
+		paid[i].Cost = of(k)
+		if n := len(paid[i].Cost); n > 0 && len(paid[i].Cost[n-1]) > opt.R+1 {
+			return nil, nil // more attempts than the budget allows are recorded
+		}
+	}
+	costs, err := stats.RetryCosts(paid, opt)
+	if err != nil {
+		return nil, fmt.Errorf("costs of %s: %w", Clean(r.Config), err)
+	}
+	return costs, nil
 }
 
 // RetryCurves draws, per configuration with retries, the mean by the number of retries allowed with a simultaneous
@@ -240,13 +267,16 @@ func (c *Comparison) retrySentence(cv *retryCurve) string {
 }
 
 func (p *retryPlot) csv() ([]byte, error) {
-	rows := [][]string{{"row", "config", "retries", "mean", "band_lo", "band_hi", "ci_lo", "ci_hi", "full", "gain", "share", "reached", "passed", "rate", "plateau"}}
+	rows := [][]string{{"row", "config", "retries", "mean", "band_lo", "band_hi", "ci_lo", "ci_hi", "full", "gain", "share",
+		"full_lo", "full_hi", "failed", "rescued", "tokens_per_rescued", "usd_per_rescued", "reached", "passed", "rate", "plateau"}}
 	for i := range p.curves {
 		cv := &p.curves[i]
-		for _, pt := range cv.Points {
+		for r, pt := range cv.Points {
 			lo, hi := intervalEnds(pt.Band)
 			l, h := intervalEnds(pt.Interval)
-			rows = append(rows, []string{"mean", cv.config, strconv.Itoa(pt.R), plain(&pt.Mean), lo, hi, l, h, strconv.Itoa(pt.Full), plain(&pt.Gain), plain(&pt.Share), "", "", "", cv.Plateau.Decision})
+			fullLo, fullHi := intervalEnds(pt.FullCI)
+			rows = append(rows, []string{"mean", cv.config, strconv.Itoa(pt.R), plain(&pt.Mean), lo, hi, l, h, strconv.Itoa(pt.Full), plain(&pt.Gain), plain(&pt.Share),
+				fullLo, fullHi, strconv.Itoa(pt.Failures), strconv.Itoa(pt.Rescued), plain(perRescued(cv.tokens, r)), plain(perRescued(cv.usd, r)), "", "", "", cv.Plateau.Decision})
 		}
 		for _, y := range cv.Yields {
 			lo, hi := intervalEnds(y.Interval)
@@ -254,7 +284,7 @@ func (p *retryPlot) csv() ([]byte, error) {
 			if y.Reached > 0 {
 				rate = plain(&y.Rate)
 			}
-			rows = append(rows, []string{"attempt", cv.config, strconv.Itoa(y.Attempt - 1), "", "", "", lo, hi, "", "", "", strconv.Itoa(y.Reached), strconv.Itoa(y.Passed), rate, ""})
+			rows = append(rows, []string{"attempt", cv.config, strconv.Itoa(y.Attempt - 1), "", "", "", lo, hi, "", "", "", "", "", "", "", "", "", strconv.Itoa(y.Reached), strconv.Itoa(y.Passed), rate, ""})
 		}
 	}
 	return csvBytes("retry-curve", rows)

@@ -133,7 +133,10 @@ func Retry(runs []Run, opt RetryOptions) (RetryCurve, error) {
 			c.Points[r].Share = c.Points[r].Mean / full
 		}
 	}
-	c.costs(runs, groups)
+	for r, k := range retryCosts(runs, groups, opt.R) {
+		p := &c.Points[r]
+		p.Rescued, p.RetryCost, p.CostPerRescued, p.CostDefined = k.Rescued, k.Cost, k.PerRescued, k.Defined
+	}
 	c.band(outcomes, groups, opt)
 	c.yields(runs, groups, opt)
 	c.plateau(outcomes, groups, opt)

@@ -235,6 +235,13 @@ func TestRetryCost(t *testing.T) {
 			t.Errorf("budget %d: %+v", r, p)
 		}
 	}
+	alone, err := RetryCosts([]Run{x}, RetryOptions{R: 2, Cap: 5})
+	if err != nil || len(alone) != 3 || alone[0].Defined || alone[1] != (RetryCost{Rescued: 1, Cost: 10010, PerRescued: 10010, Defined: true}) || alone[2].Cost != 110010 {
+		t.Errorf("costs alone: %+v, %v", alone, err)
+	}
+	if _, err := RetryCosts([]Run{x, x}, RetryOptions{R: 2, Cap: 5}); err == nil {
+		t.Error("costs of a run that stands twice")
+	}
 	c, err = Retry([]Run{x, {Scenario: "b"}}, RetryOptions{R: 2, Cap: 5})
 	if err != nil || c.Points[2].CostDefined || c.Points[2].RetryCost != 0 || c.Points[2].Rescued != 1 {
 		t.Errorf("costs of one run unknown: %+v, %v", c.Points[2], err)

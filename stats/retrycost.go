@@ -27,16 +27,44 @@ func checkCost(x Run, budget int) error {
 	return nil
 }
 
-// costs adds what retries cost at each budget. It is not defined if a run has no
-// costs or no turn was rescued.
-func (c *RetryCurve) costs(runs []Run, groups []group) {
+// RetryCost is what retries cost with one budget.
+type RetryCost struct {
+	Rescued    int     // turns passed at attempts 2..R+1
+	Cost       float64 // of all attempts after the first, those in vain included; 0 if unknown
+	PerRescued float64 // Cost / Rescued
+	Defined    bool    // of PerRescued: the costs of all runs are known and some turn was rescued
+}
+
+// RetryCosts returns what retries cost with each budget 0..R, in the currency of
+// the runs' Cost. [Retry] holds the same beside its means; this is for a second
+// currency.
+func RetryCosts(runs []Run, opt RetryOptions) ([]RetryCost, error) {
+	if opt.Eps == 0 {
+		opt.Eps = defaultEps
+	}
+	if err := checkRuns(runs, opt); err != nil {
+		return nil, fmt.Errorf("retry costs: %w", err)
+	}
+	last := make([]Outcome, len(runs))
+	for i, x := range runs {
+		last[i] = x.At(opt.R)
+	}
+	groups, err := groupOutcomes(last, opt.Cap)
+	if err != nil {
+		return nil, fmt.Errorf("retry costs: %w", err)
+	}
+	return retryCosts(runs, groups, opt.R), nil
+}
+
+// retryCosts adds up in the order of groups.
+func retryCosts(runs []Run, groups []group, budget int) []RetryCost {
 	known := true
 	for _, x := range runs {
 		known = known && x.Cost != nil
 	}
-	order := inOrder(groups)
-	for r := range c.Points {
-		p := &c.Points[r]
+	out, order := make([]RetryCost, budget+1), inOrder(groups)
+	for r := range out {
+		p := &out[r]
 		for _, i := range order {
 			x := runs[i]
 			passed := int(x.At(r).Value)
@@ -48,14 +76,15 @@ func (c *RetryCurve) costs(runs []Run, groups []group) {
 			// The turn after the last passed one was tried in vain.
 			for _, row := range x.Cost[:min(passed+1, len(x.Cost))] {
 				for a := 1; a < min(len(row), r+1); a++ {
-					p.RetryCost += row[a]
+					p.Cost += row[a]
 				}
 			}
 		}
 		if !known {
-			p.RetryCost = 0
+			p.Cost = 0
 		} else if p.Rescued > 0 {
-			p.CostPerRescued, p.CostDefined = p.RetryCost/float64(p.Rescued), true
+			p.PerRescued, p.Defined = p.Cost/float64(p.Rescued), true
 		}
 	}
+	return out
 }

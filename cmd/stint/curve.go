@@ -38,6 +38,9 @@ func curve(ctx context.Context, e *env, source string, f compareFlags) error {
 	if err != nil {
 		return err
 	}
+	if src.tables != nil {
+		src.tables.AddAttemptCosts(src.set)
+	}
 	c, err := report.Compare(src.set, src.options)
 	if err != nil {
 		return err
