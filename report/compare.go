@@ -96,6 +96,10 @@ func Compare(set *logs.OutcomeSet, opt CompareOptions) (*Comparison, error) {
 	if err := c.test(families, groups, limit, opt); err != nil {
 		return nil, err
 	}
+	if err := c.rank(groups, limit, opt); err != nil {
+		return nil, err
+	}
+	c.group()
 	c.remark(set, groups, opt)
 	c.Paragraph = paragraph(c)
 	return c, nil

@@ -340,7 +340,7 @@ func TestJSONHasNoHoles(t *testing.T) {
 			return slices.ContainsFunc(v.Warnings, func(w Warning) bool { return w.Where == where })
 		}
 		for _, r := range v.Configs {
-			want := []string{"causes", "ci", "ci_method", "config", "ends", "factors", "failure_rate", "full", "mean", "median", "n", "usd"}
+			want := []string{"causes", "ci", "ci_method", "config", "ends", "factors", "failure_rate", "full", "mean", "median", "n", "rank", "rank_ci", "usd"}
 			if d := cmp.Diff(want, sortedKeys(r)); d != "" {
 				t.Errorf("%s: keys of a configuration (-want +got):\n%s", name, d)
 			}

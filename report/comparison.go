@@ -39,6 +39,7 @@ type Comparison struct {
 	zero      stats.ZeroMethod
 	verdicts  bool      // failed runs have causes
 	intervals bool      // intervals only, no pair was tested
+	ranked    int       // scenarios that the ranks rest on; 0: there are none
 	notes     []Warning // about the whole set
 }
 
@@ -77,6 +78,11 @@ type ConfigResult struct {
 	USD      *float64          `json:"usd"`    // mean dollars of the runs whose cost is known
 	// FailureRate is nil unless the outcome is a number of turns.
 	FailureRate *FailureRate `json:"failure_rate"`
+	// Rank is 1 for the highest mean over the scenarios that all configurations share, equal means share the middle of
+	// their ranks; RankCI is where it lies in 95 % of resamples of the scenarios. Both are nil for fewer than three
+	// configurations and for dollars.
+	Rank   *float64 `json:"rank"`
+	RankCI *[2]int  `json:"rank_ci"`
 
 	restricted bool
 	scenarios  []scenarioValue // by scenario name
@@ -114,6 +120,7 @@ type FamilyResult struct {
 	Alpha         float64      `json:"alpha"`
 	MinAttainable *float64     `json:"min_attainable"` // least adjusted p any pair could have had
 	Pairs         []PairResult `json:"pairs"`
+	Groups        []RankGroup  `json:"groups"` // nil unless the family holds all pairs of three configurations or more
 
 	allCannot bool
 	needed    int

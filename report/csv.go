@@ -12,7 +12,7 @@ import (
 var csvHead = []string{
 	"row", "family", "declared", "a", "b", "n", "mean", "ci_lo", "ci_hi", "ci_method", "median", "full", "failed", "stopped", "drift", "infra", "bench", "unknown", "usd",
 	"ahead", "level", "behind", "undecided", "diff", "diff_lo", "diff_hi", "test", "p", "p_other_zero", "bound_lo", "bound_hi",
-	"holm", "holm_discrete", "least", "hl", "hl_lo", "hl_hi", "rank_biserial", "decision", "warnings",
+	"holm", "holm_discrete", "least", "hl", "hl_lo", "hl_hi", "rank_biserial", "decision", "rank", "rank_lo", "rank_hi", "warnings",
 }
 
 // CSV writes one row per configuration (row = config, its name in a) and one per pair and family (row = pair).
@@ -53,6 +53,10 @@ func configRecord(r *ConfigResult) []string {
 	}
 	if r.Full != nil {
 		v["full"] = strconv.Itoa(*r.Full)
+	}
+	v["rank"] = plain(r.Rank)
+	if r.RankCI != nil {
+		v["rank_lo"], v["rank_hi"] = strconv.Itoa(r.RankCI[0]), strconv.Itoa(r.RankCI[1])
 	}
 	ends(v, "ci", r.CI)
 	if r.CIMethod != nil {

@@ -139,6 +139,9 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 	for i := range c.Families {
 		tables = append(tables, c.familyTable(i, notes))
 	}
+	if t, ok := c.rankTable(); ok {
+		tables = append(tables, t)
+	}
 	if t, ok := c.rateTable(notes); ok {
 		tables = append(tables, t)
 	}

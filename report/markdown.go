@@ -23,8 +23,8 @@ func (c *Comparison) Markdown(w io.Writer) error {
 	return nil
 }
 
-// markdownBody writes header, tables and footnotes; failure rates only for a report.
-func (c *Comparison) markdownBody(w io.Writer, rates bool) error {
+// markdownBody writes header, tables and footnotes; ranks and failure rates only for a report.
+func (c *Comparison) markdownBody(w io.Writer, report bool) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s\n\n", escapeMarkdown(c.header()))
 	for _, s := range c.firstSentences() {
@@ -36,7 +36,8 @@ func (c *Comparison) markdownBody(w io.Writer, rates bool) error {
 		fmt.Fprintln(b)
 		c.markdownFamily(b, &c.Families[i], notes)
 	}
-	if rates {
+	if report {
+		c.markdownRanks(b)
 		c.markdownRates(b, notes)
 	}
 	c.markdownNotes(b, notes)

@@ -159,6 +159,9 @@ func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionV
 	draw(&first, "still-going")
 	draw(&first, "heat-map")
 	draw(&first, "retry-curve")
+	if t, ok := c.rankTable(); ok {
+		first.Parts = append(first.Parts, show(t), partView{Text: c.rankSentence()})
+	}
 	if t, ok := c.rateTable(notes); ok {
 		first.Parts = append(first.Parts, show(t), partView{Text: c.rateSentence()})
 	}

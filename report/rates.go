@@ -144,10 +144,13 @@ func (c *Comparison) rateSentence() string {
 
 // markdownRates writes the table of failure rates.
 func (c *Comparison) markdownRates(b *bufio.Writer, notes *footnotes) {
-	t, ok := c.rateTable(notes)
-	if !ok {
-		return
+	if t, ok := c.rateTable(notes); ok {
+		t.markdown(b)
 	}
+}
+
+// markdown writes a table with its caption before it.
+func (t *table) markdown(b *bufio.Writer) {
 	head := make([]string, len(t.columns))
 	for i, col := range t.columns {
 		head[i] = col.head

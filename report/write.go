@@ -256,6 +256,9 @@ func (c *Comparison) methods() string {
 		s += "Turns passed is the number of turns before the first failed one, the build included; a run that passes all turns counts as the cap. "
 	}
 	s += "Intervals of means and of mean differences: " + c.intervalWords() + ", 95 %."
+	if c.ranked > 0 {
+		s += " Ranks: the shared scenarios are drawn again 9,999 times, for all configurations at once; they say how stable the order of means is and test nothing."
+	}
 	if len(c.Families) == 0 {
 		return s
 	}

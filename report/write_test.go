@@ -65,7 +65,7 @@ func TestWriteReport(t *testing.T) {
 	want := []string{
 		"figures/heat-map.csv", "figures/heat-map.png", "figures/heat-map.svg", "figures/mean-turns-column.svg", "figures/mean-turns.csv", "figures/mean-turns.png", "figures/mean-turns.svg",
 		"figures/pairwise-matrix.csv", "figures/pairwise-matrix.png", "figures/pairwise-matrix.svg", "figures/still-going.csv", "figures/still-going.png", "figures/still-going.svg",
-		"index.html", "report.md", "results.tex", "summary.json", "tables/configurations.tex", "tables/costs.tex", "tables/failure-rates.tex", "tables/family-1.tex", "tables/runs.tex",
+		"index.html", "report.md", "results.tex", "summary.json", "tables/configurations.tex", "tables/costs.tex", "tables/failure-rates.tex", "tables/family-1.tex", "tables/ranks.tex", "tables/runs.tex",
 	}
 	if d := cmp.Diff(want, sortedKeys(first)); d != "" {
 		t.Errorf("files (-want +got):\n%s", d)

@@ -84,6 +84,10 @@ type baseline struct {
 	Mean    float64 `json:"mean"`    // expected turns
 	Success float64 `json:"success"` // per turn, of a typical scenario
 	SD      float64 `json:"scenario_sd"`
+	// Between is the share of the variance of a pilot's runs that lies between scenarios; null without repeats.
+	Between *float64 `json:"variance_between_scenarios"`
+
+	split *stats.VarianceResult // nil with Between
 }
 
 // planned is what a study of one size finds.
@@ -240,12 +244,28 @@ func (f *powerFlags) pilot(ctx context.Context, e *env) ([]baseline, error) {
 			e.say("%s is left out: %s", clean(name), fit.Reason)
 			continue
 		}
-		out = append(out, baseline{Name: name, Mean: stats.MeanTurnsOf(fit.Success, fit.ScenarioSD, f.cap), Success: fit.Success, SD: fit.ScenarioSD})
+		b := baseline{Name: name, Mean: stats.MeanTurnsOf(fit.Success, fit.ScenarioSD, f.cap), Success: fit.Success, SD: fit.ScenarioSD}
+		if err := b.splitVariance(runs[name], src.set.Cap); err != nil {
+			return nil, fmt.Errorf("splitting the variance of %s: %w", clean(name), err)
+		}
+		out = append(out, b)
 	}
 	if len(out) == 0 {
 		return nil, inputErrorf("a pilot needs runs that failed", "no configuration of %s can be fitted", clean(strings.Join(f.from, ", ")))
 	}
 	return out, nil
+}
+
+// splitVariance tells scenarios from repeats, if there are any. A stopped run has no value to be split.
+func (b *baseline) splitVariance(runs []stats.Outcome, limit float64) error {
+	if slices.ContainsFunc(runs, func(o stats.Outcome) bool { return o.Status == stats.Stopped }) {
+		return nil
+	}
+	v, err := stats.VarianceSplit(runs, limit)
+	if err == nil && v.Defined {
+		b.split, b.Between = &v, &v.ICC
+	}
+	return err
 }
 
 func outcomeOf(row *logs.Outcome) stats.Outcome {
@@ -268,6 +288,11 @@ func (f *powerFlags) print(w io.Writer, cells []*planned, families []int) error 
 		}
 		fmt.Fprintf(w, "baseline %s: %.1f of %d turns (a turn passes with %.1f %%; spread of scenarios %.2f logits)\n",
 			clean(b.Name), b.Mean, f.cap, 100*b.Success, b.SD)
+		if b.split != nil {
+			n, k := f.plan.Scenarios, max(f.plan.Repeats, 2)
+			fmt.Fprintf(w, "%.0f %% of the variance of its %d runs lies between scenarios: %d scenarios × %d runs give a mean as precise as %.0f × 1 do\n",
+				100**b.Between, b.split.Runs, n, k, b.split.WorthOf(n, k))
+		}
 		tw := tabwriter.NewWriter(w, 0, 0, 3, ' ', tabwriter.AlignRight)
 		fmt.Fprint(tw, "scenarios\t")
 		for _, m := range families {
