@@ -228,7 +228,10 @@ func AttemptEvents(d *RunDir, a *AttemptRow) ([]EventRow, error) {
 
 // existingBlobs opens the store of an episode; nil if it has none. Nothing is created.
 func existingBlobs(d *RunDir, episode string) *Blobs {
-	dir := filepath.Join(d.EpisodeDir(episode), "blobs")
+	return existingStore(filepath.Join(d.EpisodeDir(episode), "blobs"))
+}
+
+func existingStore(dir string) *Blobs {
 	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
 		return nil
 	}

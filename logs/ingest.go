@@ -1,8 +1,6 @@
 package logs
 
 import (
-	"errors"
-
 	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
@@ -26,15 +24,34 @@ func IngestRun(d *RunDir, out string, opt IngestOptions) (Counts, []Problem, err
 	if err != nil {
 		return n, nil, err
 	}
-	verdicts, problems, err := ReadVerdicts(d)
-	if err != nil {
-		return n, nil, err
-	}
 	w, err := createTables(out, memory.DefaultAllocator)
 	if err != nil {
 		return n, nil, err
 	}
 	defer w.abort()
+	problems, err := eachPart(d, opt, func(part *Tables) error {
+		n.add(part)
+		return w.add(part)
+	})
+	if err != nil {
+		return n, nil, err
+	}
+	if err := w.commit(); err != nil {
+		return n, nil, err
+	}
+	if len(problems) > 0 {
+		return n, problems, nil // without a stamp: whoever reads the run is to be told again
+	}
+	return n, nil, stamp.write(out)
+}
+
+// eachPart hands on the rows of a run directory: episode by episode without the episodes' own rows, then all of those
+// and the verdicts. The rows are sorted within each part.
+func eachPart(d *RunDir, opt IngestOptions, use func(*Tables) error) ([]Problem, error) {
+	verdicts, problems, err := ReadVerdicts(d)
+	if err != nil {
+		return nil, err
+	}
 	// The ends of episodes follow from their attempts, of which those that may be the last are kept.
 	ends := &Tables{Verdicts: verdicts}
 	more, err := eachEpisode(d, ReadOptions{Events: true, OnEpisode: opt.OnEpisode}, func(p *replay) error {
@@ -43,24 +60,15 @@ func IngestRun(d *RunDir, out string, opt IngestOptions) (Counts, []Problem, err
 		ends.Episodes = append(ends.Episodes, p.episode)
 		ends.Attempts = append(ends.Attempts, lastAttempts(part.Attempts)...)
 		part.Episodes = nil
-		n.add(part)
-		return w.add(part)
+		return use(part)
 	})
 	if err != nil {
-		return n, nil, err
+		return nil, err
 	}
 	ends.setEnds()
 	last := &Tables{Episodes: ends.Episodes, Verdicts: verdicts}
 	last.sortRows()
-	n.add(last)
-	if err := errors.Join(w.add(last), w.commit()); err != nil {
-		return n, nil, err
-	}
-	problems = append(more, problems...)
-	if len(problems) > 0 {
-		return n, problems, nil // without a stamp: whoever reads the run is to be told again
-	}
-	return n, nil, stamp.write(out)
+	return append(more, problems...), use(last)
 }
 
 func (c *Counts) add(t *Tables) {

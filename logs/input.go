@@ -3,6 +3,7 @@ package logs
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -29,6 +30,7 @@ type inputFile struct {
 	name  string // the way from the folder that was named, or the file's own name: what ids are made from
 	place string // where fsys has it
 	fsys  fileSystem
+	run   bool // it is the folder of a study
 	claim
 }
 
@@ -72,7 +74,7 @@ func (e *InputError) Hint() string { return e.Way }
 func (e *InputError) ExitCode() int { return 2 }
 
 // findInputs lists the files behind paths: files, folders with all below them, patterns. Links inside of folders are not
-// followed. Of a folder the files come in the order of their names.
+// followed, and .git, node_modules and folders of tables are left out. Of a folder the files come in the order of their names.
 func findInputs(paths []string) ([]inputFile, error) {
 	var files []inputFile
 	for _, p := range paths {
@@ -122,6 +124,17 @@ func walkInput(files []inputFile, root string) ([]inputFile, error) {
 		if err != nil {
 			return &InputError{Path: p, Text: plainError(err), Way: "make it readable, or name the folders beside it"}
 		}
+		if d.IsDir() && isRunDir(p) {
+			rel, err := filepath.Rel(top, p)
+			if err == nil {
+				err = add(filepath.Join(root, rel), rel)
+				files[len(files)-1].run = true
+			}
+			return cmp.Or(err, fs.SkipDir)
+		}
+		if d.IsDir() && isTablesDir(p) {
+			return fs.SkipDir
+		}
 		if d.IsDir() && slices.Contains([]string{".git", "node_modules"}, d.Name()) && p != top {
 			return fs.SkipDir
 		}
@@ -135,6 +148,27 @@ func walkInput(files []inputFile, root string) ([]inputFile, error) {
 		return add(filepath.Join(root, rel), rel)
 	})
 	return files, err
+}
+
+// isRunDir says whether a folder is that of a study.
+func isRunDir(dir string) bool {
+	d := &RunDir{Root: dir}
+	study, err := os.Lstat(d.StudyFile())
+	if err != nil || !study.Mode().IsRegular() {
+		return false
+	}
+	episodes, err := os.Lstat(d.EpisodesDir())
+	return err == nil && episodes.IsDir()
+}
+
+// isTablesDir says whether a folder holds tables, which are no logs.
+func isTablesDir(dir string) bool {
+	for _, name := range []string{"episodes", "events"} {
+		if _, err := os.Lstat(filepath.Join(dir, name+".parquet")); err != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // givenInputs lists the files of an fs.FS.

@@ -18,17 +18,17 @@ type ReaderOptions struct {
 
 // FileReport tells what one file was taken for and what came of it.
 type FileReport struct {
-	Path       string
-	Format     string // "" = no format knows it
-	Title      string // of the format
-	Unverified bool   // see Format
-	Beside     bool   // it belongs to the format and adds nothing to the files beside it
-	Records    int    // lines or elements that were read
-	Bad        int    // of them, and places, that could not be read
+	Path       string `json:"path"`
+	Format     string `json:"format"` // "" = no format knows it
+	Title      string `json:"title,omitempty"`
+	Unverified bool   `json:"unverified,omitempty"` // see Format
+	Beside     bool   `json:"beside,omitempty"`     // it belongs to the format and adds nothing to the files beside it
+	Records    int    `json:"records"`              // lines or elements that were read
+	Bad        int    `json:"bad"`                  // of them, and places, that could not be read
 	// InvalidUTF8 counts records whose text was not UTF-8; the bytes that are none became U+FFFD in the rows.
-	InvalidUTF8 int
-	Unknown     map[string]int // records of kinds that the reader does not know, kept as they are, by kind
-	Error       string         // why the file could not be looked at
+	InvalidUTF8 int            `json:"invalid_utf8,omitempty"`
+	Unknown     map[string]int `json:"unknown,omitempty"` // records of kinds that the reader does not know, kept as they are, by kind
+	Error       string         `json:"error,omitempty"`   // why the file could not be looked at
 }
 
 // Reader streams the rows of logs, whatever wrote them. Use it like bufio.Scanner:
@@ -114,6 +114,12 @@ func (r *Reader) recognise(formats []Format, files []inputFile, forced bool) {
 	for _, f := range files {
 		report := &FileReport{Path: f.path}
 		r.reports = append(r.reports, report)
+		if f.run {
+			run := runFormat()
+			report.Format, report.Title = run.Name, run.Title
+			r.logs = append(r.logs, logInput{format: run, files: []inputFile{f}})
+			continue
+		}
 		h, err := f.head()
 		if err != nil {
 			report.Error = plainError(err)

@@ -193,11 +193,16 @@ func (b *eventBuilder) maxDocument() int {
 // jsonLines calls f for every line of a file that is a JSON object, with the place set. A line that is none is an
 // event, but what a program prints before its first object is not: many greet.
 func (b *eventBuilder) jsonLines(p programFiles, name string, f func(raw []byte) error) {
+	b.jsonObjects(p, name, false, f)
+}
+
+// jsonObjects is jsonLines for a file whose plain lines are fine, or not.
+func (b *eventBuilder) jsonObjects(p programFiles, name string, plain bool, f func(raw []byte) error) {
 	seen := 0
 	for line, raw := range b.lines(p, name) {
 		object := bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
 		switch {
-		case len(bytes.TrimSpace(raw)) == 0, !object && seen == 0:
+		case len(bytes.TrimSpace(raw)) == 0, !object && (plain || seen == 0):
 		case line > b.maxLines():
 			b.unreadable(line, "%s has more than %d lines; the rest is not read", name, b.maxLines())
 			return

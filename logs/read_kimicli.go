@@ -16,7 +16,7 @@ func readKimiCLI(b *eventBuilder, p programFiles) {
 	b.jsonLines(p, "wire.jsonl", r.cliLine)
 	b.time = nil
 	if !p.has("wire.jsonl") {
-		b.jsonLines(p, "stdout", r.chatLine)
+		b.jsonObjects(p, "stdout", true, r.chatLine) // its plain lines come next
 	}
 	var said []string
 	b.plainLines(p, "stdout", func(line string) {

@@ -54,6 +54,7 @@ func (r *openHandsReader) output(p programFiles) {
 		case r.at.Length > int64(r.maxLine()):
 			r.unreadable(n, "the line of stdout is longer than %d bytes", r.maxLine())
 		default:
+			r.read(line)
 			if err := r.event(line); err != nil {
 				r.unreadable(n, "the line of stdout is no event: %s", clip(err.Error(), 200))
 			}

@@ -3,6 +3,7 @@ package logs
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path"
 	"path/filepath"
@@ -118,10 +119,31 @@ func readEpisode(d *RunDir, id string, opt ReadOptions) (*replay, error) {
 	whole := func(format string, args ...any) {
 		p.problems = append(p.problems, Problem{File: p.file, Text: fmt.Sprintf(format, args...)})
 	}
+	p.blob = blobTexts(filepath.Join(d.EpisodeDir(id), "blobs"))
+	f, err := openRegular(filepath.Join(d.EpisodeDir(id), JournalName))
+	if os.IsNotExist(err) {
+		whole("the episode has no journal yet")
+		return p, nil
+	}
+	if err != nil {
+		whole("%v", err)
+		return p, nil
+	}
+	defer f.Close()
+	if err := p.journal(f, id); err != nil {
+		return nil, err
+	}
+	if opt.Events {
+		p.readEvents(existingBlobs(d, id))
+	}
+	return p, nil
+}
+
+// blobTexts reads blobs of a store that is opened with the first one.
+func blobTexts(dir string) func(sha string) (string, error) {
 	var blobs *Blobs
-	p.blob = func(sha string) (string, error) {
+	return func(sha string) (string, error) {
 		if blobs == nil {
-			dir := filepath.Join(d.EpisodeDir(id), "blobs")
 			if _, err := os.Stat(dir); err != nil {
 				return "", err
 			}
@@ -133,18 +155,15 @@ func readEpisode(d *RunDir, id string, opt ReadOptions) (*replay, error) {
 		b, err := blobs.Get(sha)
 		return string(b), err
 	}
-	f, err := openRegular(filepath.Join(d.EpisodeDir(id), JournalName))
-	if os.IsNotExist(err) {
-		whole("the episode has no journal yet")
-		return p, nil
+}
+
+// journal replays a journal to its end. The episode's id is not known of one outside of a run directory.
+func (p *replay) journal(f io.Reader, id string) error {
+	whole := func(format string, args ...any) {
+		p.problems = append(p.problems, Problem{File: p.file, Text: fmt.Sprintf(format, args...)})
 	}
-	if err != nil {
-		whole("%v", err)
-		return p, nil
-	}
-	defer f.Close()
 	end, torn, err := scanJournal(f, p.file, func(r Record, line []byte) error {
-		if r.Episode != id && r.Seq == 0 {
+		if r.Episode != id && r.Seq == 0 && id != "" {
 			p.problem(r, "the journal belongs to episode %s", r.Episode)
 		}
 		p.record(r, line)
@@ -157,7 +176,7 @@ func readEpisode(d *RunDir, id string, opt ReadOptions) (*replay, error) {
 			Text: corrupt.Text + "; read up to here"})
 		p.end = nil
 	case err != nil:
-		return nil, fmt.Errorf("reading episode %s: %w", id, err)
+		return fmt.Errorf("reading the journal %s: %w", p.file, err)
 	case torn != nil:
 		p.problems = append(p.problems, Problem{File: p.file, Line: torn.Line, Offset: torn.Offset,
 			Text: fmt.Sprintf("torn tail of %d bytes (%s); the next run cuts it off", torn.Bytes, torn.Reason)})
@@ -165,10 +184,7 @@ func readEpisode(d *RunDir, id string, opt ReadOptions) (*replay, error) {
 		whole("the journal is empty")
 	}
 	p.finish()
-	if opt.Events {
-		p.readEvents(existingBlobs(d, id))
-	}
-	return p, nil
+	return nil
 }
 
 // readEvents reads the logs of all attempts.

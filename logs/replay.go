@@ -13,6 +13,7 @@ type replay struct {
 	blob     func(sha string) (string, error)
 	want     ReadOptions
 	problems []Problem
+	records  int // read so far
 
 	start    EpisodeStart
 	started  bool
@@ -71,6 +72,7 @@ func read[T any](p *replay, r Record, use func(T)) {
 }
 
 func (p *replay) record(r Record, line []byte) {
+	p.records++
 	if r.Type == TypeResume {
 		read(p, r, func(v Resume) { p.resume(r, v) })
 	} else if r.TMono < p.mono {

@@ -276,8 +276,8 @@ func (s *rowSink) endEpisode() {
 	s.episode = nil
 }
 
-// sortedKinds are the kinds of unknown records, the most frequent first.
-func (r *FileReport) sortedKinds() []string {
+// UnknownKinds are the kinds of unknown records, the most frequent first.
+func (r *FileReport) UnknownKinds() []string {
 	return slices.SortedFunc(maps.Keys(r.Unknown), func(a, b string) int {
 		return cmp.Or(cmp.Compare(r.Unknown[b], r.Unknown[a]), cmp.Compare(a, b))
 	})

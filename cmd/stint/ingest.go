@@ -10,32 +10,48 @@ import (
 )
 
 func newIngestCmd(e *env) *cobra.Command {
-	var out string
-	var strict bool
+	var opt ingestFlags
 	cmd := &cobra.Command{
-		Use:   "ingest DIR",
-		Short: "Journals to tables (Parquet)",
+		Use:   "ingest PATH... [-o DIR]",
+		Short: "Journals and any agent's logs to tables (Parquet)",
 		Long: `ingest reads the journals of a run directory, the agents' logs they name and the
 verdicts, and writes its tables: episodes, turns, clauses, attempts, checks, events and
 verdicts, as Parquet files that DuckDB, polars and pandas read. The tables can be
-deleted and made again at any time; the journals are the only truth.`,
-		Example: "  " + e.Self + " ingest runs/demo",
-		Args:    cobra.ExactArgs(1),
+deleted and made again at any time; the journals are the only truth.
+
+It does the same for what other runners and agents leave behind: files, folders,
+patterns, - for standard input, packed with gzip or zstd or not. What a file is shows
+its content, not its name; ingest says what it took each file for, and DIR/files.json
+keeps that. A record that cannot be read is listed with file, line and reason, and is a
+row of the events; records of an unknown kind are kept as they are.
+
+The formats: ` + formatNames() + `.`,
+		Example: "  " + e.Self + " ingest runs/demo\n  " + e.Self + " ingest runs/demo/episodes -o tables",
+		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return ingest(e, args[0], out, strict)
+			if d, err := logs.OpenRunDir(args[0]); err == nil && len(args) == 1 && opt.format == "" {
+				return ingestRun(e, d, opt.out, opt.strict)
+			}
+			return ingestLogs(cmd.Context(), e, args, opt)
 		},
 	}
-	cmd.Flags().StringVarP(&out, "out", "o", "", "folder for the tables (default DIR/tables)")
-	cmd.Flags().BoolVar(&strict, "strict", false, "exit 3 if any record could not be read")
+	cmd.Flags().StringVarP(&opt.out, "out", "o", "", "folder for the tables (default DIR/tables of a run directory)")
+	cmd.Flags().StringVar(&opt.format, "format", "", "read every file as this format")
+	cmd.Flags().BoolVar(&opt.strict, "strict", false, "exit 3 if any record could not be read")
 	return cmd
 }
 
+// ingest reads the run directory dir.
 func ingest(e *env, dir, out string, strict bool) error {
-	start := e.Now()
 	d, err := logs.OpenRunDir(dir)
 	if err != nil {
 		return err
 	}
+	return ingestRun(e, d, out, strict)
+}
+
+func ingestRun(e *env, d *logs.RunDir, out string, strict bool) error {
+	start := e.Now()
 	if out == "" {
 		out = d.TablesDir()
 	}
@@ -49,7 +65,7 @@ func ingest(e *env, dir, out string, strict bool) error {
 	if e.Verbose {
 		e.say("read and written in %s", e.Now().Sub(start).Round(time.Millisecond))
 	}
-	e.next("compare %s", shellQuote(dir))
+	e.next("compare %s", shellQuote(d.Root))
 	if strict && len(problems) > 0 {
 		return &exitError{code: exitGate, err: fmt.Errorf("--strict: %d records could not be read", len(problems))}
 	}
@@ -99,6 +115,6 @@ func sayProblems(e *env, problems []logs.Problem) {
 			e.say("%d more records could not be read", len(problems)-shown)
 			break
 		}
-		e.say("%s", p.String())
+		e.say("%s", clean(p.String()))
 	}
 }
