@@ -105,7 +105,7 @@ func TestRunnerLogs(t *testing.T) {
 			rel, _ := filepath.Rel(filepath.Join("testdata", "runner"), filepath.FromSlash(f.Path))
 			fmt.Fprintf(&all, "FILE %s: %s", filepath.ToSlash(rel), what)
 			if len(f.Unknown) > 0 {
-				fmt.Fprintf(&all, " unknown %v", f.sortedKinds())
+				fmt.Fprintf(&all, " unknown %v", f.UnknownKinds())
 			}
 			fmt.Fprintln(&all)
 		}
