@@ -95,6 +95,7 @@ func TestProgramReaders(t *testing.T) {
 		{"codex", "rollout.jsonl", "codex-two-turns.jsonl"},
 		{"codex", "rollout.jsonl", "codex-malformed.jsonl"},
 		{"codex", "rollout.jsonl", "codex-compacted.jsonl"},
+		{"codex", "rollout.jsonl", "codex-rejected.jsonl"},
 		{"codex", "rollout.jsonl", "codex-0146.jsonl"},
 		{"codex", "rollout.jsonl", "codex-053.jsonl"},
 		{"codex", "stdout", "codex-500-stdout.jsonl"},

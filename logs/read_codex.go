@@ -221,6 +221,13 @@ func (r *codexReader) output(p *codexPayload) {
 		c.exit = numberIn(codexExit, said[:min(len(said), 1000)])
 	}
 	r.toolGave(tool, p.CallID, said, c.exit, c.took)
+	if head := said[:min(len(said), 100)]; c.exit == nil && strings.HasPrefix(head, tool+" failed") {
+		how := "failed=true"
+		if strings.Contains(head, `"Rejected(`) { // Codex has a list of commands that it does not run
+			how += " rejected=true"
+		}
+		r.toolEnded(tool, p.CallID, how)
+	}
 }
 
 // codexRepeats are events that repeat what stands elsewhere or say nothing of the work.

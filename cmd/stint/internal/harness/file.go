@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -37,7 +38,7 @@ type File struct {
 	Logs    []Log             `yaml:"logs"`  // files kept after each attempt
 	Reader  string            `yaml:"reader"`
 	Ends    []EndRule         `yaml:"ends"`  // the first that fits says how the program ended
-	Clean   []string          `yaml:"clean"` // under HOME: caches and credentials that no snapshot needs
+	Clean   []string          `yaml:"clean"` // patterns under HOME: caches and credentials that no snapshot needs
 
 	path   string // where it was read; "" = shipped with stint
 	sha    string
@@ -264,6 +265,9 @@ func (f *File) checkExpressions() (what, way string) {
 	for _, p := range f.homePaths() {
 		if !filepath.IsLocal(p) {
 			return fmt.Sprintf("path %q leads out of HOME", p), "paths of files, logs and clean are relative to HOME"
+		}
+		if _, err := path.Match(p, ""); err != nil {
+			return fmt.Sprintf("path %q is no pattern: %v", p, err), "* and ? stand for what you do not know, [a-z] for one of several"
 		}
 	}
 	return what, way

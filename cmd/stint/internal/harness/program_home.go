@@ -220,14 +220,23 @@ func (h *home) remove(name string) error {
 	return sandbox.RemoveIn(parent, path.Base(name))
 }
 
-// clean removes what no snapshot needs.
-func (h *home) clean(names []string) error {
-	for _, name := range names {
-		err := h.remove(strings.TrimSuffix(name, "/"))
-		if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
-			// A link in the path that leads elsewhere: what lies there is not ours.
-			if _, serr := h.root.Lstat(name); serr == nil {
-				return fmt.Errorf("cleaning the agent's HOME: %w", err)
+// clean removes what no snapshot needs, by patterns.
+func (h *home) clean(patterns []string) error {
+	for _, pattern := range patterns {
+		names := []string{path.Clean(pattern)}
+		if strings.ContainsAny(pattern, `*?[`) {
+			var err error
+			if names, err = fs.Glob(h.root.FS(), names[0]); err != nil {
+				return fmt.Errorf("looking for %s: %w", pattern, err)
+			}
+		}
+		for _, name := range names {
+			err := h.remove(name)
+			if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, fs.ErrPermission) {
+				// A link in the path that leads elsewhere: what lies there is not ours.
+				if _, serr := h.root.Lstat(name); serr == nil {
+					return fmt.Errorf("cleaning the agent's HOME: %w", err)
+				}
 			}
 		}
 	}

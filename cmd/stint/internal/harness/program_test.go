@@ -30,7 +30,7 @@ ends:
   - {in: stdout, last: [result, error], json: error.name, is: [TooLong], completion: cut, say: error.name, detail: context_overflow, damaged: true}
   - {in: stderr, match: 'gave up', exit: [0], completion: empty}
   - {in: chat.jsonl, json: state, completion: cut, say: state}
-clean: [.cache, .tested/tmp]
+clean: [.cache, .tested/tmp/, ".tested/*.sqlite*", ".config/*/secret"]
 `
 
 func parsed(t *testing.T, text string) *File {
@@ -125,7 +125,13 @@ func TestHomeOfAnEnemy(t *testing.T) {
 		t.Fatal(err)
 	}
 	must(h.remember(f, r, "s1", true))
+	must(os.WriteFile(filepath.Join(dir, ".tested/state_5.sqlite-wal"), nil, 0o600))
+	must(os.Symlink(secret, filepath.Join(dir, ".tested/logs.sqlite")))
+	must(os.Symlink(outside, filepath.Join(dir, ".config/elsewhere")))
 	must(h.clean(f.Clean))
+	if left, err := filepath.Glob(filepath.Join(dir, ".tested/*.sqlite*")); len(left) > 0 {
+		t.Errorf("%v is left, %v", left, err)
+	}
 	if name, err := h.newest(f.Logs[0].Path, v, time.Time{}); name != "" || err != nil {
 		t.Errorf("a link is the log %q, %v", name, err)
 	}
@@ -174,6 +180,7 @@ func TestBadFiles(t *testing.T) {
 		"unknown log":      {"in: chat.jsonl", "in: chat.json", "is none of stdout, stderr, chat.jsonl"},
 		"nowhere":          {"{in: stderr, match", "{match", "lacks what to look at"},
 		"absolute":         {".tested/tmp", "/etc", "leads out of HOME"},
+		"no pattern":       {".tested/tmp/", "'.tested/[x'", "is no pattern"},
 		"log twice":        {"logs:\n", "logs:\n  - {name: stdout, path: x}\n", "stands twice"},
 		"not a map":        {testFile, "- a", "harness file tested.yaml"},
 		"installed twice":  {"prefix: .", "install: {npm: [a], pip: b}", "npm and pip"},
