@@ -167,11 +167,7 @@ func (r *piReader) answer(m *piMessage, said string) {
 	_ = json.Unmarshal(m.Usage, &u)
 	r.answered(Tokens{Input: u.Input, Cached: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}, pairs("stop_reason", clip(m.StopReason, 40), "usage", rawUsage(m.Usage)))
 	if u.Cost.Total > 0 { // a model without a price has 0
-		sum := u.Cost.Total
-		if r.attempt.CostUSD != nil {
-			sum += *r.attempt.CostUSD
-		}
-		r.attempt.CostUSD = &sum
+		r.spent(u.Cost.Total)
 	}
 	r.modelSaid(said)
 	var parts []struct {

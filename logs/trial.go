@@ -15,6 +15,9 @@ import (
 // A runner sets an agent a task and grades what comes of it: an episode of one turn. What follows is shared by the
 // readers of such runners.
 
+// maxNested bounds events that hold events, and agents that call agents.
+const maxNested = 8
+
 // trialGrade is how a task ended.
 type trialGrade struct {
 	value   *float64 // what the grader gave, as far as it is a number; 1 = everything is right
@@ -82,6 +85,18 @@ func (e *EpisodeRow) conclude(turns []*bool, g trialGrade) {
 	}
 	changes := max(leading-1, 0)
 	e.TurnsPassed, e.ChangesPassed, e.TurnsPassedShare = &leading, &changes, &share
+}
+
+// spent adds what an answer cost.
+func (s *rowSink) spent(usd float64) {
+	s.begun()
+	for _, sum := range []**float64{&s.attempt.CostUSD, &s.episode.CostUSD} {
+		n := usd
+		if *sum != nil {
+			n += **sum
+		}
+		*sum = &n
+	}
 }
 
 // failedCheck is a check that a grader made and that did not pass.
