@@ -90,7 +90,7 @@ func (c *Coder) Answer(r SimRequest) SimAnswer {
 }
 
 func (c *Coder) answer(r SimRequest) SimAnswer {
-	text := len(r.Tools) == 0
+	text := len(r.Tools) == 0 || asksForText(r)
 	fenced := text && asksForFences(r)
 	place, known := c.place(r)
 	if known {

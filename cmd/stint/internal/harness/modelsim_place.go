@@ -116,6 +116,18 @@ func (c *Coder) look(r SimRequest, fenced bool) SimAnswer {
 	return SimText("I cannot find out what is wanted: this request is of no scenario that I know, and there is no tool like a shell to read SPEC.md with.")
 }
 
+// textOnly is how agents ask for a summary of the conversation while they go on offering their tools.
+var textOnly = regexp.MustCompile(`(?i)\b(do not|don't|never) (call|use) any tools?\b`)
+
+// asksForText says whether the latest message wants an answer without calls.
+func asksForText(r SimRequest) bool {
+	if len(r.Messages) == 0 {
+		return false
+	}
+	m := r.Messages[len(r.Messages)-1]
+	return m.Role == "user" && textOnly.MatchString(m.Text)
+}
+
 // asksForFences says whether an agent without tools wants commands in fenced blocks.
 func asksForFences(r SimRequest) bool {
 	for _, m := range r.Messages {
