@@ -140,15 +140,17 @@ func misbehaviours() map[string]misbehaviour {
 	return map[string]misbehaviour{
 		"odd calls": {tried{script: "bad-json,unknown-tool,duplicate-id*2"}, all("self clean"),
 			sees("gateway rejected_call malformed_call", "gateway rejected_call unknown_tool", "gateway notice duplicate_id", "reader rejected_call ")},
-		"endless call": {tried{script: "loop", attempt: "wall: 4m, requests: 9"},
-			map[string]string{"": "limit:requests cut", "qwen-code": "self cut"},
-			map[string][]string{"": {"gateway error budget"}, "qwen-code": {"reader loop_guard consecutive_identical"}}},
+		"endless call": {tried{script: "loop", attempt: "wall: 4m, requests: 16"},
+			map[string]string{"": "limit:requests cut", "qwen-code": "self cut", "kimi-cli": "self cut", "kimi-code": "self cut"},
+			map[string][]string{"": {"gateway error budget"}, "qwen-code": {"reader loop_guard consecutive_identical"},
+				"kimi-cli":  {"reader loop_guard repeats=12", "journal agent_exit its guard against repeated calls"},
+				"kimi-code": {"reader loop_guard repeats=13", "journal agent_exit its guard against repeated calls"}}},
 		"rate limit":   {tried{script: "rate-limit"}, all("void:rate_limit"), sees("gateway error rate_limit", "gateway retry rate_limit")},
 		"server error": {tried{script: "server-error"}, all("void:provider_error"), sees("gateway error provider_error", "gateway retry provider_error")},
 		"quota":        {tried{script: "quota"}, all("void:rate_limit"), sees("gateway error quota")},
 		"context":      {tried{script: "context-length"}, all("self cut"), sees("gateway error context_length", "journal agent_exit context_overflow")},
-		// mini-swe-agent's own retries are off, so that the gateway's are the only ones.
-		"cut stream":  {tried{script: "cut-stream"}, map[string]string{"": "self clean", "mini-swe": "void:provider_error"}, sees("gateway error cut_stream")},
+		// The retries of mini-swe-agent and Kimi Code are off, so that the gateway's are the only ones.
+		"cut stream":  {tried{script: "cut-stream"}, map[string]string{"": "self clean", "mini-swe": "void:provider_error", "kimi-code": "void:provider_error"}, sees("gateway error cut_stream")},
 		"empty":       {tried{script: "empty*0"}, map[string]string{"": "self cut", "opencode": "self empty", "codex": "self empty", "claude-code": "self empty"}, sees("gateway notice empty_answer")},
 		"broad kill":  {tried{script: killEverything}, all("self cut"), sees("journal agent_exit SIGKILL", "gateway tool_call kill -9 -1")},
 		"held output": {tried{script: "held-output", attempt: "wall: 100s, requests: 40"}, all("self clean"), map[string][]string{"mini-swe": {"reader notice tool_end: by=limit limit=time"}}},

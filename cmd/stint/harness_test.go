@@ -319,6 +319,7 @@ func TestHarnessFaults(t *testing.T) {
 		"refused":   {tried{attempt: short, url: "http://127.0.0.1:9/v1"}, "void:provider_error", "refused"},
 		"again":     {tried{attempt: short, url: "http://127.0.0.1:9/v1", gateway: "retry: false"}, "limit:requests cut", "20 requests is used up"},
 		"answers":   {tried{attempt: short, script: "nothing"}, "void:provider_error", ""},
+		"cut":       {tried{attempt: short, script: "length"}, "self cut", "the answer was cut at the output limit"},
 		"spends":    {tried{attempt: "wall: 20s, tokens: 1"}, "limit:tokens cut", "the attempt budget of 1 tokens is used up"},
 	} {
 		t.Run(model, func(t *testing.T) {

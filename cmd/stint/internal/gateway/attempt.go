@@ -47,6 +47,8 @@ type AttemptState struct {
 	Last *ProviderError
 	// Budget is the first budget that refused a request; nil if none did.
 	Budget *BudgetError
+	// Cut says that the output limit cut the latest whole answer.
+	Cut bool
 
 	ToolCalls    int // in answers, whatever was wrong with them
 	Malformed    int // calls whose arguments are no JSON object
@@ -206,6 +208,10 @@ func (a *Attempt) fail(w http.ResponseWriter, d dialect, err error) {
 			s.CutStreams++
 		}
 	})
+	passHeader(w.Header(), pe.header)
+	if a.opt.Retry { // the provider has been waited for: libraries that would begin the wait anew obey this
+		w.Header().Set("X-Should-Retry", "false")
+	}
 	switch {
 	case pe.Class == ClassCutStream:
 		panic(http.ErrAbortHandler) // what the agent would have seen
@@ -213,7 +219,6 @@ func (a *Attempt) fail(w http.ResponseWriter, d dialect, err error) {
 		answerError(w, d, max(pe.Status, http.StatusBadGateway), pe.Error())
 		return
 	}
-	passHeader(w.Header(), pe.header)
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(pe.Status)
 	_, _ = w.Write(hidden(pe.body, a.opt.Model.Key))

@@ -57,7 +57,7 @@ func (a *Attempt) observe(r reading, info *call) {
 	a.seen.Lock()
 	s := &a.state
 	s.Answers++
-	s.Last = nil
+	s.Last, s.Cut = nil, r.length
 	for _, c := range r.calls {
 		s.ToolCalls++
 		fields := func() map[string]any { return map[string]any{"tool": c.name, "call_id": c.id} }

@@ -303,7 +303,7 @@ func TestProxyEvents(t *testing.T) {
 		"duplicate": {[]string{call("a", "bash", `{}`), call("a", "bash", `{}`)}, "request answer request answer duplicate_id", AttemptState{Requests: 2, Answers: 2, ToolCalls: 2, DuplicateIDs: 1}},
 		"empty":     {[]string{whole(`{"role":"assistant","content":" "}`, "stop")}, "request answer empty_answer", AttemptState{Requests: 1, Answers: 1, Empty: 1}},
 		"no choice": {[]string{`{"choices":[]}`}, "request answer empty_answer", AttemptState{Requests: 1, Answers: 1, Empty: 1}},
-		"length":    {[]string{whole(`{"role":"assistant","content":"I wi"}`, "length")}, "request answer length", AttemptState{Requests: 1, Answers: 1}},
+		"length":    {[]string{whole(`{"role":"assistant","content":"I wi"}`, "length")}, "request answer length", AttemptState{Requests: 1, Answers: 1, Cut: true}},
 		"old id":    {[]string{call("old", "bash", `{}`)}, "request answer duplicate_id", AttemptState{Requests: 1, Answers: 1, ToolCalls: 1, DuplicateIDs: 1}},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -403,8 +403,9 @@ func TestProxyPatience(t *testing.T) {
 	url, n := endpoint(t, say(500, `{}`))
 	p := proxy(t)
 	a := open(t, p, Options{Model: Model{URL: url}, Retry: true, MinWait: 10 * time.Millisecond, ProviderWait: 60 * time.Millisecond})
-	if status, _, _, _ := post(t, p, a.Token(), chatPath, streamRequest); status != 500 || n.Load() < 2 {
-		t.Fatalf("%d after %d tries", status, n.Load())
+	status, _, header, _ := post(t, p, a.Token(), chatPath, streamRequest)
+	if status != 500 || n.Load() < 2 || header.Get("X-Should-Retry") != "false" {
+		t.Fatalf("%d after %d tries, %v", status, n.Load(), header)
 	}
 	before := n.Load()
 	if status, _, _, _ := post(t, p, a.Token(), chatPath, streamRequest); status != 500 || n.Load() != before+1 {

@@ -42,7 +42,7 @@ func TestProtocols(t *testing.T) {
 		"unknown":   {SimAnswer{Calls: []SimCall{{ID: "a", Name: "browser", Arguments: `{}`}}}, gateway.AttemptState{Requests: 1, Answers: 1, ToolCalls: 1, UnknownTools: 1}, "", "request answer unknown_tool"},
 		"duplicate": {SimAnswer{Calls: []SimCall{{ID: "old", Name: "bash", Arguments: `{}`}}}, gateway.AttemptState{Requests: 1, Answers: 1, ToolCalls: 1, DuplicateIDs: 1}, "", "request answer duplicate_id"},
 		"empty":     {SimAnswer{}, gateway.AttemptState{Requests: 1, Answers: 1, Empty: 1}, "", "request answer empty_answer"},
-		"length":    {SimAnswer{Content: "I", Finish: "length"}, gateway.AttemptState{Requests: 1, Answers: 1}, "", "request answer length"},
+		"length":    {SimAnswer{Content: "I", Finish: "length"}, gateway.AttemptState{Requests: 1, Answers: 1, Cut: true}, "", "request answer length"},
 		"limit":     {SimError(429, "rate_limit_exceeded", "slow down"), gateway.AttemptState{Requests: 1}, gateway.ClassRateLimit, "request error"},
 		"quota":     {SimError(429, "insufficient_quota", "no money"), gateway.AttemptState{Requests: 1}, gateway.ClassQuota, "request error"},
 		"overload":  {SimError(503, "overloaded", "busy"), gateway.AttemptState{Requests: 1}, gateway.ClassProviderError, "request error"},

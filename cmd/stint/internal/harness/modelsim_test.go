@@ -188,6 +188,7 @@ func TestCoderLost(t *testing.T) {
 	c := coder(t, "perfect", someScenario(t, ""))
 	for name, r := range map[string]SimRequest{
 		"no tools":   {Messages: []SimMessage{{Role: "user", Text: "Find a title for: hello"}}},
+		"summary":    {Tools: tools(t, bashTool), Messages: []SimMessage{{Role: "user", Text: "Summarise all this. Do not call any tools."}}},
 		"other spec": {Tools: tools(t, bashTool), Messages: []SimMessage{{Role: "user", Text: "hello"}, {Role: "tool", Text: "specification: " + strings.Repeat("ab", 32)}}},
 		"no shell":   {Tools: tools(t, `[{"Name":"think","Schema":{}}]`), Messages: []SimMessage{{Role: "user", Text: "hello"}}},
 	} {

@@ -326,6 +326,8 @@ func (w *work) end(ctx context.Context) Result {
 		res.Detail = fmt.Sprintf("the limit of the attempt (%s) ended the program", w.exit.Limit)
 	case w.exit.By == "oom":
 		res.By, res.Limit, res.Completion, res.Detail = ByOOM, "memory", CompletionCut, "the kernel ended it for want of memory"
+	case own.Completion == CompletionClean && s.Cut:
+		res.Completion, res.Detail = CompletionCut, "the answer was cut at the output limit"
 	default:
 		res.Completion, res.Detail, res.SessionDamaged = own.Completion, own.Detail, own.Damaged
 	}
