@@ -26,7 +26,7 @@ func newAuditCmd(e *env) *cobra.Command {
 		Short:   "How good are the verdicts? Score them against known truth",
 		Long:    `audit holds the verdicts against what is known better.`,
 		Example: "  " + e.Self + " audit eval runs/demo",
-		Args:    cobra.NoArgs,
+		Args:    verbArgs(e),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	var asJSON bool

@@ -66,7 +66,7 @@ func doctor(ctx context.Context, e *env, asJSON bool) error {
 			}
 			fmt.Fprintf(e.Stdout, "%-*s  %s  %s\n", wide, x.What, word, clean(x.Detail))
 			if x.Hint != "" {
-				for line := range strings.Lines(x.Hint) {
+				for line := range strings.Lines(e.asTyped(x.Hint)) {
 					fmt.Fprintf(e.Stdout, "%-*s      → %s\n", wide, "", clean(strings.TrimRight(line, "\n")))
 				}
 			}

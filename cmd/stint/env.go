@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 	"time"
@@ -122,7 +123,12 @@ func (e *env) complain(err error) {
 	if hint == "" {
 		return
 	}
-	for line := range strings.Lines(hint) {
+	e.hint(hint)
+}
+
+// hint prints a way out.
+func (e *env) hint(text string) {
+	for line := range strings.Lines(e.asTyped(text)) {
 		fmt.Fprintf(e.Stderr, "hint: %s\n", strings.TrimRight(line, "\n"))
 	}
 }
@@ -134,6 +140,14 @@ func hintOf(err error) string {
 		return hinted.Hint()
 	}
 	return ""
+}
+
+// stintCommand is a command line of stint as the packages below write it: stint and one of the verbs.
+var stintCommand = regexp.MustCompile("(^|[ `'])stint (demo|init|run|ls|ingest|compare|report|curve|power|reproduce|digest|doctor|classify|explain|audit|model-sim|harness|scenario|export|view|shard|worker|collect|control)\\b")
+
+// asTyped has the commands of a hint begin as the user would type them.
+func (e *env) asTyped(hint string) string {
+	return stintCommand.ReplaceAllString(hint, "${1}"+e.Self+" ${2}")
 }
 
 // diskFull reports whether there was no room for what was to be written.

@@ -4,10 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
+	"github.com/stint-bench/stint/cmd/stint/internal/study"
 )
 
 func newHarnessCmd(e *env) *cobra.Command {
@@ -18,7 +20,7 @@ func newHarnessCmd(e *env) *cobra.Command {
 started and continued, which files it reads, where its logs lie. stint ships some; a file of
 your own is named by its path, here and under harness: in study.yaml.`,
 		Example: "  " + e.Self + " harness list\n  " + e.Self + " harness show opencode",
-		Args:    cobra.NoArgs,
+		Args:    verbArgs(e),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newHarnessListCmd(e), newHarnessShowCmd(e), newHarnessInstallCmd(e), newHarnessCheckCmd(e))
@@ -26,6 +28,18 @@ your own is named by its path, here and under harness: in study.yaml.`,
 		c.Args = inputArgs(e, c.Args)
 	}
 	return cmd
+}
+
+// loadHarness reads the file of an agent that a user named.
+func loadHarness(name string) (*harness.File, error) {
+	switch f, err := harness.Load(name, "."); {
+	case err == nil || harness.IsPath(name) || slices.Contains(harness.Shipped(), name):
+		return f, err
+	case slices.Contains(study.OwnHarnesses(), name):
+		return nil, inputErrorf("name it under harness: in study.yaml", "%s is a part of stint: it has no file, and there is nothing to install", name)
+	default:
+		return nil, inputErrorf(study.DidYouMean(name, harness.Shipped(), "stint ships")+"; a file of your own is named by its path, for example ./my-agent.yaml", "unknown harness %q", name)
+	}
 }
 
 func (e *env) installer() harness.Installer {
@@ -67,14 +81,15 @@ func newHarnessListCmd(e *env) *cobra.Command {
 			if asJSON {
 				return e.printJSON(list)
 			}
+			next := "harness check NAME"
 			for _, l := range list {
 				state := "installed"
 				if !l.Installed {
-					state = "not installed"
+					state, next = "not installed", "harness install NAME"
 				}
 				fmt.Fprintf(e.Stdout, "%-12s %-16s %-10s %-10s %s\n", l.Name, l.Title, l.Version, l.Protocol, state)
 			}
-			e.next("harness install NAME")
+			e.next("%s", next)
 			return nil
 		},
 	}
@@ -110,7 +125,7 @@ func newHarnessShowCmd(e *env) *cobra.Command {
 		Example: "  " + e.Self + " harness show opencode",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			f, err := harness.Load(args[0], ".")
+			f, err := loadHarness(args[0])
 			if err != nil {
 				return err
 			}

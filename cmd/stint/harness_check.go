@@ -92,7 +92,7 @@ func (e *env) tryStudy(ctx context.Context, name, text, dir string, progress fun
 }
 
 func (e *env) checkHarness(ctx context.Context, name, kind string) error {
-	f, err := harness.Load(name, ".")
+	f, err := loadHarness(name)
 	if err != nil {
 		return err
 	}

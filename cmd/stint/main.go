@@ -25,9 +25,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"io"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -109,28 +111,18 @@ honestly what the numbers mean: an agent builds a REST API, then handles change
 requests; after each a generated black-box HTTP suite decides. Configurations are
 compared by paired, multiplicity-corrected tests.`,
 		Example: "  " + e.Self + " demo\n  " + e.Self + " compare outcomes.csv",
-		Args: func(cmd *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return nil
-			}
-			hint := e.Self + " -h lists the verbs"
-			if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-				hint = "did you mean " + e.Self + " " + near[0] + "?"
-			}
-			return inputErrorf(hint, "unknown verb %q", args[0])
-		},
+		Args:    verbArgs(e),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return cmd.Help()
 		},
-		SilenceErrors:              true,
-		SilenceUsage:               true,
-		SuggestionsMinimumDistance: 2,
+		SilenceErrors: true,
+		SilenceUsage:  true,
 	}
 	root.PersistentFlags().BoolVarP(&e.Quiet, "quiet", "q", false, "no progress on stderr")
 	root.PersistentFlags().BoolVarP(&e.Verbose, "verbose", "v", false, "more on stderr")
 	root.PersistentFlags().BoolVar(&e.NoColor, "no-color", false, "no colours on a terminal")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return inputErrorf(e.Self+" "+commandPath(cmd)+" -h lists the flags", "%w", err)
+		return inputErrorf(e.commandLine(cmd)+" -h lists the flags", "%w", err)
 	})
 	root.AddCommand(
 		newDemoCmd(e), newInitCmd(e), newRunCmd(e), newLsCmd(e), newIngestCmd(e), newCompareCmd(e),
@@ -143,12 +135,25 @@ compared by paired, multiplicity-corrected tests.`,
 	return root
 }
 
-// commandPath is the verb without the program's name.
-func commandPath(cmd *cobra.Command) string {
-	if cmd.HasParent() {
-		return cmd.Name()
+// commandLine is how the user types a verb, without its arguments.
+func (e *env) commandLine(cmd *cobra.Command) string {
+	_, verb, _ := strings.Cut(cmd.CommandPath(), " ")
+	return strings.TrimRight(e.Self+" "+verb, " ")
+}
+
+// verbArgs refuses words that are no verb of a command, with the one that was meant.
+func verbArgs(e *env) cobra.PositionalArgs {
+	return func(cmd *cobra.Command, args []string) error {
+		if len(args) == 0 {
+			return nil
+		}
+		cmd.SuggestionsMinimumDistance = 2
+		hint := e.commandLine(cmd) + " -h lists the verbs"
+		if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
+			hint = "did you mean " + e.commandLine(cmd) + " " + near[0] + "?"
+		}
+		return inputErrorf(hint, "unknown verb %q", args[0])
 	}
-	return ""
 }
 
 // inputArgs makes a wrong number of arguments an input error (exit code 2) that shows how the verb is used.
@@ -157,9 +162,12 @@ func inputArgs(e *env, check cobra.PositionalArgs) cobra.PositionalArgs {
 		return nil
 	}
 	return func(cmd *cobra.Command, args []string) error {
-		if err := check(cmd, args); err != nil {
-			return inputErrorf("usage: "+e.Self+" "+cmd.Use, "%s: %w", cmd.Name(), err)
+		err := check(cmd, args)
+		var own *exitError
+		if err == nil || errors.As(err, &own) {
+			return err
 		}
-		return nil
+		_, operands, _ := strings.Cut(cmd.Use, " ")
+		return inputErrorf("usage: "+strings.TrimRight(e.commandLine(cmd)+" "+operands, " "), "%s: %w", cmd.Name(), err)
 	}
 }

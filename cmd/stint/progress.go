@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -23,7 +24,13 @@ type progress struct {
 	bars  *mpb.Progress
 	total *mpb.Bar
 	rows  map[string]*progressRow
+	ways  map[string]bool // hints given so far: each is given once
+	after []trouble       // what a live table has no room for
+	left  *timeLeft
 }
+
+// trouble is an attempt that ended in a way that a user may have to do something about.
+type trouble struct{ line, way string }
 
 // progressRow is the line of one running episode.
 type progressRow struct {
@@ -34,7 +41,8 @@ type progressRow struct {
 
 // newProgress begins the display of a study with so many episodes, of which done have ended before.
 func newProgress(e *env, total, done int, turns bool) *progress {
-	p := &progress{e: e, lines: !e.terminal(), turns: turns, rows: map[string]*progressRow{}}
+	p := &progress{e: e, lines: !e.terminal(), turns: turns, rows: map[string]*progressRow{}, ways: map[string]bool{},
+		left: newTimeLeft(e.Now, total-done)}
 	if p.lines || e.Quiet {
 		return p
 	}
@@ -42,7 +50,7 @@ func newProgress(e *env, total, done int, turns bool) *progress {
 	p.total = p.bars.New(int64(total), mpb.BarStyle().Lbound("").Rbound("").Filler("━").Tip("").Padding("─").Refiller("━"),
 		mpb.BarPriority(1<<20),
 		mpb.PrependDecorators(decor.CountersNoUnit("%d of %d episodes ")),
-		mpb.AppendDecorators(decor.Name(" "), decor.Elapsed(decor.ET_STYLE_GO), decor.Name(", left about "), decor.AverageETA(decor.ET_STYLE_GO)))
+		mpb.AppendDecorators(decor.Name(" "), decor.Elapsed(decor.ET_STYLE_GO), decor.Any(func(decor.Statistics) string { return p.left.words() })))
 	p.total.SetRefill(int64(done))
 	p.total.SetCurrent(int64(done))
 	return p
@@ -59,6 +67,10 @@ func (p *progress) event(ev episode.Event) {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if line, way := p.told(ev), ev.Way; way != "" && !p.ways[way] {
+		p.ways[way] = true
+		p.after = append(p.after, trouble{line, way})
+	}
 	row := p.rows[ev.Episode]
 	if row == nil {
 		row = &progressRow{}
@@ -71,6 +83,7 @@ func (p *progress) event(ev episode.Event) {
 	row.mu.Lock()
 	row.last = ev
 	row.mu.Unlock()
+	p.left.see(ev)
 	row.bar.SetCurrent(int64(min(ev.Turn, ev.TurnsMax-1)))
 	if ev.Kind == episode.EventEnd {
 		row.bar.Abort(true)
@@ -89,7 +102,11 @@ func (r *progressRow) state() string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	ev := r.last
-	s := fmt.Sprintf(" turn %d.%d %s", ev.Turn, ev.Attempt, clean(ev.Text))
+	text := ev.Text
+	if text == "" { // a step between two that have words
+		text = strings.ReplaceAll(ev.Kind, "_", " ")
+	}
+	s := fmt.Sprintf(" turn %d.%d %s", ev.Turn, ev.Attempt, clean(text))
 	if ev.Tokens > 0 {
 		s += fmt.Sprintf(" · %s tokens", siCount(ev.Tokens))
 	}
@@ -99,27 +116,49 @@ func (r *progressRow) state() string {
 	return s
 }
 
-// line prints one event of those that a pipe gets.
+// line prints one event of those that a pipe gets, and below it the way out, once for all events that have the same.
 func (p *progress) line(ev episode.Event) {
+	line := p.told(ev)
+	if line == "" {
+		return
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.e.say("%s", line)
+	if ev.Way != "" && !p.ways[ev.Way] {
+		p.ways[ev.Way] = true
+		p.e.hint(clean(ev.Way))
+	}
+}
+
+// told is an event in words, "" for one that is not told.
+func (p *progress) told(ev episode.Event) string {
+	line := ""
 	switch ev.Kind {
 	case episode.EventTurnEnd:
 		if !p.turns {
-			return
+			return ""
 		}
 		word := "failed"
 		if ev.Passed {
 			word = "passed"
 		}
-		p.e.say("%s turn %d %s after attempt %d", eventName(ev), ev.Turn, word, ev.Attempt)
+		line = fmt.Sprintf("%s turn %d %s after attempt %d", eventName(ev), ev.Turn, word, ev.Attempt)
 	case episode.EventVoid:
-		p.e.say("%s@%d.%d does not count: %s", eventName(ev), ev.Turn, ev.Attempt, clean(ev.Text))
+		line = fmt.Sprintf("%s@%d.%d does not count: %s", eventName(ev), ev.Turn, ev.Attempt, clean(ev.Text))
 	case episode.EventEnd:
 		first := ""
 		if ev.Passes != ev.TurnsPassed { // mode continue
 			first = fmt.Sprintf(", first in turn %d", ev.TurnsPassed)
 		}
-		p.e.say("%s ended: %s%s, %d of %d turns passed", eventName(ev), clean(ev.Text), first, ev.Passes, ev.TurnsMax)
+		line = fmt.Sprintf("%s ended: %s%s, %d of %d turns passed", eventName(ev), clean(ev.Text), first, ev.Passes, ev.TurnsMax)
+	default:
+		return ""
 	}
+	if ev.Why != "" {
+		line += ": " + clean(ev.Why)
+	}
+	return line
 }
 
 // finish leaves the terminal as it was.
@@ -134,6 +173,10 @@ func (p *progress) finish() {
 	p.total.Abort(true)
 	p.mu.Unlock()
 	p.bars.Wait()
+	for _, t := range p.after {
+		p.e.say("%s", t.line)
+		p.e.hint(clean(t.way))
+	}
 }
 
 func eventName(ev episode.Event) string {

@@ -160,6 +160,9 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 
 func incompleteHint(sum *study.Summary, resume string) string {
 	if sum.Incomplete > 0 {
+		if sum.BudgetReached != nil {
+			return "raise budgets: {study: {usd: …}} in the study, or --max-usd, then go on with: " + resume
+		}
 		return "go on with: " + resume
 	}
 	return "try the stopped ones again with: " + resume + " --retry stopped"

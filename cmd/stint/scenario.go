@@ -21,7 +21,7 @@ and a sequence of change requests, with a suite of checks for every turn. It is 
 only if at every turn the reference passes every check, planted faults are found, and the
 service of the turn before fails. A study runs a set with scenarios: {set: DIR}.`,
 		Example: "  " + e.Self + " scenario new -h",
-		Args:    cobra.NoArgs,
+		Args:    verbArgs(e),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newScenarioNewCmd(e), newScenarioCheckCmd(e), newScenarioShowCmd(e), newScenarioExportCmd(e))

@@ -161,6 +161,7 @@ func (l *loop) runAgent(ctx context.Context, prompt string) error {
 	began := time.Now()
 	res, err := l.spec.Agent.Run(ctx, req)
 	took := time.Since(began).Seconds()
+	l.way, l.note = res.Way, res.Note
 	if err != nil {
 		return l.agentNotRun(ctx, err)
 	}
@@ -220,7 +221,7 @@ func (l *loop) agentNotRun(ctx context.Context, err error) error {
 	reason := voidHost
 	var spawn *sandbox.SpawnError
 	if errors.As(err, &spawn) {
-		reason = harness.VoidSandbox
+		reason, l.way = harness.VoidSandbox, spawn.Hint()
 	}
 	if err := l.voidAttempt(reason, oneLine(err.Error())); err != nil {
 		return err
@@ -265,7 +266,7 @@ func (l *loop) voidAttempt(reason, evidence string) error {
 		return err
 	}
 	l.box.known = false
-	l.report(Event{Kind: EventVoid, Text: reason})
+	l.report(Event{Kind: EventVoid, Text: reason, Why: evidence, Way: l.wayOut()})
 	return nil
 }
 

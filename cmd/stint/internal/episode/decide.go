@@ -48,7 +48,11 @@ func (l *loop) endTurn(passed bool) error {
 	if err := l.append(logs.TypeTurnEnd, logs.TurnEnd{Passed: passed, AttemptsUsed: l.state.attempt + 1}, true); err != nil {
 		return err
 	}
-	l.report(Event{Kind: EventTurnEnd, Passed: passed})
+	e := Event{Kind: EventTurnEnd, Passed: passed}
+	if !passed {
+		e.Why, e.Way = l.why(), l.wayOut()
+	}
+	l.report(e)
 	return nil
 }
 

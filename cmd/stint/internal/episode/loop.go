@@ -27,6 +27,8 @@ type loop struct {
 	budget  *gateway.Budget // of the episode; then that of the study
 	checks  map[int]map[string]bool
 	results map[string]*GradeResult // by blob; only the last one is kept
+	way     string                  // what a user can do about the end of the last attempt; unknown after a resume, as is
+	note    string                  // what else was seen of it
 }
 
 // Run runs an episode to its end, or goes on with one that was interrupted. An episode that has ended is left
@@ -91,7 +93,7 @@ func (l *loop) run(ctx context.Context) (end End, err error) {
 			return End{}, err
 		}
 	}
-	l.report(Event{Kind: EventEnd, Text: l.state.end.EndReason})
+	l.report(l.endEvent())
 	return l.ending(), l.box.close()
 }
 

@@ -109,6 +109,8 @@ type Event struct {
 	Kind                      string
 	Passed                    bool   // graded, turn_end
 	Text                      string // short words: the operation, the reason, what is waited for
+	Why                       string // one line, of void, end and a failed turn_end: what was seen
+	Way                       string // one line: what a user can do about it; "" = nothing that is known here
 	TurnsPassed               int    // so far, as End has it
 	Passes                    int    // turns passed so far, wherever they stand
 	TurnsMax                  int

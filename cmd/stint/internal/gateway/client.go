@@ -39,6 +39,8 @@ type Options struct {
 	HTTP         http.RoundTripper
 	Now          func() time.Time // nil = time.Now; decides the day of a price
 	Budget       *Budget          // nil = none
+	// OnWait is told before a request waits for the provider; nil = nobody is. Several goroutines may call it.
+	OnWait func(class string, pause time.Duration)
 }
 
 // Client calls one model for one attempt. It is safe for concurrent use.

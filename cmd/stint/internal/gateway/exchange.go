@@ -86,6 +86,9 @@ func (u *upstream) exchange(req *http.Request, body []byte, info *call) (*reply,
 	r, err := backoff.Retry(ctx, try, backoff.WithBackOff(wait), backoff.WithMaxElapsedTime(max(left, time.Nanosecond)),
 		backoff.WithNotify(func(_ error, pause time.Duration) {
 			u.opt.Recorder.Event("retry", map[string]any{"class": failed.Class, "status": failed.Status, "wait_s": pause.Seconds(), "try": info.tries})
+			if u.opt.OnWait != nil {
+				u.opt.OnWait(failed.Class, pause)
+			}
 		}))
 	if err == nil {
 		return r, nil

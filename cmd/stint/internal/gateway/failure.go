@@ -68,6 +68,15 @@ func (e *ProviderError) Hint() string {
 		if e.Status == http.StatusNotFound {
 			return "check the model's url (it usually ends with /v1) and id"
 		}
+	case ClassProviderError:
+		if e.Status == 0 {
+			return "see whether the model's server runs, and whether its url is right"
+		}
+		return "the fault is the model's server's: see its log"
+	case ClassCutStream:
+		return "the model's server broke off its answer: see its log"
+	case ClassRateLimit:
+		return "ask less at once, or wait"
 	}
 	return ""
 }

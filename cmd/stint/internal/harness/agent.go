@@ -2,6 +2,7 @@ package harness
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
@@ -67,6 +68,13 @@ type Request struct {
 	Progress func(text string) // short words on what the agent is doing; may be nil
 }
 
+// waits tells of a request that waits for the provider.
+func (r *Request) waits(class string, pause time.Duration) {
+	if r.Progress != nil {
+		r.Progress(fmt.Sprintf("waits for the provider (%s), again in %s", class, pause.Round(time.Second/10)))
+	}
+}
+
 // SpentFunc keeps the budgets of episode and study; see [gateway.SpentFunc].
 type SpentFunc = gateway.SpentFunc
 
@@ -105,6 +113,8 @@ type Result struct {
 	Limit      string // wall, tokens, requests, disk, memory, processes; "" if none
 	Completion string // clean, cut, empty, never_started
 	Detail     string // one line: what was seen
+	Way        string // one line: what a user can do about it; "" = nothing that is known here
+	Note       string // one line: what else was seen, which ended nothing
 	ToolCalls  int
 	Edited     bool // the workspace was changed
 

@@ -79,7 +79,7 @@ var errWall = errors.New("the time limit of the attempt")
 func (a *builtin) Run(ctx context.Context, r Request) (Result, error) {
 	rec := gateway.NewRecorder(r.Blobs)
 	opt := a.opt.Gateway
-	opt.Recorder = rec
+	opt.Recorder, opt.OnWait = rec, r.waits
 	opt.Budget = &gateway.Budget{Scope: gateway.ScopeAttempt, Tokens: r.Tokens, Requests: int64(r.Requests), Also: gateway.SpentFunc(r.Spent)}
 	client, err := gateway.NewClient(opt)
 	if err != nil {
@@ -162,7 +162,9 @@ func endOfRequest(ctx context.Context, err error, own bool) ending {
 		e.result.By, e.result.Exit = ByStint, nil
 		return e
 	case errors.As(err, &setup):
-		return endVoid(VoidSetup, setup.Error())
+		e := endVoid(VoidSetup, setup.Error())
+		e.result.Way = setup.Hint()
+		return e
 	case errors.As(err, &provider):
 		return endOfProvider(provider, own)
 	case errors.Is(context.Cause(ctx), errWall):
@@ -171,7 +173,8 @@ func endOfRequest(ctx context.Context, err error, own bool) ending {
 	return ending{err: fmt.Errorf("asking the model: %w", err)}
 }
 
-func endOfProvider(p *gateway.ProviderError, own bool) ending {
+func endOfProvider(p *gateway.ProviderError, own bool) (e ending) {
+	defer func() { e.result.Way = wayOfProvider(p) }()
 	switch p.Class {
 	case gateway.ClassRateLimit, gateway.ClassQuota:
 		return endVoid(VoidRateLimit, p.Error())
@@ -186,6 +189,17 @@ func endOfProvider(p *gateway.ProviderError, own bool) ending {
 		return e
 	}
 	return endVoid(VoidProviderError, p.Error())
+}
+
+// wayOfProvider is what the user of a study can do about a failure of its provider.
+func wayOfProvider(p *gateway.ProviderError) string {
+	switch p.Class {
+	case gateway.ClassRateLimit:
+		return "fewer episodes at once (jobs: {per_model: …}), or more patience (gateway: {provider_wait: …}) in the study"
+	case gateway.ClassContextLength:
+		return "context: of the model in the study must not be more than its server takes"
+	}
+	return p.Hint()
 }
 
 // treeStamp changes when any file or folder below dir does. Links are not followed.

@@ -7,6 +7,7 @@ import (
 	"net"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
@@ -85,6 +86,8 @@ type work struct {
 	goesOn  bool // a conversation is continued
 	refused int  // requests that the gateway had refused before
 
+	waitsTill atomic.Int64 // until then a request waits for the provider, in nanoseconds since 1970
+
 	env     []string
 	forward *sandbox.Forward
 	exit    sandbox.Exit
@@ -103,6 +106,10 @@ func (p *program) Run(ctx context.Context, r Request) (Result, error) {
 	w := &work{program: p, request: r, rec: gateway.NewRecorder(r.Blobs), since: time.Now(), refused: p.opt.Proxy.Refused()}
 	opt := p.opt.Gateway
 	opt.Model, opt.Recorder = p.opt.Model, w.rec
+	opt.OnWait = func(class string, pause time.Duration) {
+		w.waitsTill.Store(time.Now().Add(pause).UnixNano())
+		w.request.waits(class, pause)
+	}
 	opt.Budget = &gateway.Budget{Scope: gateway.ScopeAttempt, Tokens: r.Tokens, Requests: int64(r.Requests), Also: r.Spent}
 	var err error
 	if w.line, err = p.opt.Proxy.Open(opt); err != nil {
@@ -121,7 +128,7 @@ func (p *program) Run(ctx context.Context, r Request) (Result, error) {
 	}
 	w.line.Close() // what is still in flight belongs to nobody
 	res.Edited = treeStamp(r.Workspace) != before
-	res.ToolCalls, res.Usage = w.line.State().ToolCalls, w.line.Usage()
+	res.ToolCalls, res.Usage, res.Note = w.line.State().ToolCalls, w.line.Usage(), w.note()
 	if res.Void == "" && res.Completion == CompletionClean && res.ToolCalls == 0 && !res.Edited {
 		res.Completion = CompletionEmpty
 	}
@@ -141,7 +148,12 @@ func (w *work) play(ctx context.Context) (Result, error) {
 	var spawn *sandbox.SpawnError
 	switch {
 	case errors.As(err, &spawn) && spawn.Missing:
-		return setupVoid(fmt.Sprintf("harness %s: %v", w.Name(), spawn.Err)), nil
+		res := setupVoid(fmt.Sprintf("harness %s: %v", w.Name(), spawn.Err))
+		res.Way = "correct the command in " + w.opt.File.argument() + ", or put the program there"
+		if w.opt.File.Installed() {
+			res.Way = "stint harness install " + w.opt.File.argument() + " installs what is missing"
+		}
+		return res, nil
 	case err != nil:
 		return Result{}, err
 	}
@@ -271,7 +283,12 @@ func (w *work) watch(done <-chan struct{}, end context.CancelCauseFunc) {
 		case <-tick.C:
 		}
 		s := w.line.State()
-		if words := fmt.Sprintf("%d requests, %d tool calls", s.Requests, s.ToolCalls); words != said && w.request.Progress != nil {
+		words := plural(s.Requests, "request") + ", " + plural(s.ToolCalls, "tool call")
+		switch {
+		case w.request.Progress == nil:
+		case time.Now().UnixNano() < w.waitsTill.Load():
+			said = "" // what was said last is what is waited for
+		case words != said:
 			w.request.Progress(words)
 			said = words
 		}
@@ -292,6 +309,13 @@ func (w *work) watch(done <-chan struct{}, end context.CancelCauseFunc) {
 			return
 		}
 	}
+}
+
+func plural(n int, what string) string {
+	if n == 1 {
+		return "1 " + what
+	}
+	return fmt.Sprintf("%d %ss", n, what)
 }
 
 // voids says whether a failure of the provider, if none but it followed, makes the attempt void.
@@ -333,8 +357,21 @@ func (w *work) end(ctx context.Context) Result {
 	}
 	if s.Requests == 0 {
 		res.Completion, res.Detail = CompletionNeverStarted, w.neverStarted()
+		res.Way = "its file must tell it the address {{.URL}} and the key {{.Token}}: stint harness show " + w.opt.File.argument()
 	}
 	return res
+}
+
+// note tells of what did not end the attempt.
+func (w *work) note() string {
+	var all []string
+	if n := len(w.exit.Left); n > 0 {
+		all = append(all, fmt.Sprintf("it left processes running (%d), which were ended", n))
+	}
+	if w.exit.Truncated {
+		all = append(all, fmt.Sprintf("it printed over %d MB, of which the middle is left out", programOutput>>20))
+	}
+	return strings.Join(all, "; ")
 }
 
 // neverStarted says what a program did that made no request.

@@ -12,7 +12,7 @@ func (s *source) check(n *node, sec *section) error {
 	for _, e := range n.entries {
 		k := sec.key(e.key)
 		if k == nil {
-			return s.errorAt(e.place, didYouMean(e.key, sec.names(), "keys here"), "unknown key %q in %s", e.key, sec.where)
+			return s.errorAt(e.place, DidYouMean(e.key, sec.names(), "keys here"), "unknown key %q in %s", e.key, sec.where)
 		}
 		if err := s.checkValue(e, k); err != nil {
 			return err
@@ -147,7 +147,7 @@ func (s *source) checkScalar(name string, v *node, k *key) error {
 			if name == "by" || name == "within" {
 				what = "factor"
 			}
-			return s.errorAt(v.place, didYouMean(v.text, k.choices, name+" is one of"), "unknown %s %q", what, v.text)
+			return s.errorAt(v.place, DidYouMean(v.text, k.choices, name+" is one of"), "unknown %s %q", what, v.text)
 		}
 	case formCount:
 		err = checkCount(v.text, k)

@@ -23,9 +23,12 @@ const (
 	harnessReference = "reference"
 )
 
+// OwnHarnesses are the agents that are a part of stint: they have no file and need no installation.
+func OwnHarnesses() []string { return []string{harnessBuiltin, harnessSimulated, harnessReference} }
+
 // harnesses are all names that a study may use; a path names a file of the user.
 func harnesses() []string {
-	return append([]string{harnessBuiltin, harnessSimulated, harnessReference}, harness.Shipped()...)
+	return append(OwnHarnesses(), harness.Shipped()...)
 }
 
 // Config is one configuration: what is compared.
@@ -216,7 +219,7 @@ func (s *Study) harnessFile(h *node) (*harness.File, error) {
 	case name == harnessBuiltin || name == harnessSimulated || name == harnessReference:
 		return nil, nil
 	case !harness.IsPath(name) && !slices.Contains(harnesses(), name):
-		return nil, s.src.errorAt(h.place, didYouMean(name, harnesses(), "harnesses"), "unknown harness %q", name)
+		return nil, s.src.errorAt(h.place, DidYouMean(name, harnesses(), "harnesses"), "unknown harness %q", name)
 	}
 	dir := filepath.Dir(s.Path)
 	if harness.IsPath(name) && s.frozen {

@@ -302,5 +302,5 @@ func (s *Study) knownConfig(n *node) error {
 	for i, c := range s.Configs {
 		names[i] = c.Name
 	}
-	return s.src.errorAt(n.place, didYouMean(n.text, names, "configurations of this study"), "unknown configuration %q", n.text)
+	return s.src.errorAt(n.place, DidYouMean(n.text, names, "configurations of this study"), "unknown configuration %q", n.text)
 }

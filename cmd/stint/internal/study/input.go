@@ -125,8 +125,8 @@ func editDistance(a, b string) int {
 	return prev[len(y)]
 }
 
-// didYouMean phrases the advice for an unknown word.
-func didYouMean(word string, candidates []string, what string) string {
+// DidYouMean phrases the advice for an unknown word: the candidate that was meant, if one is near, and all of them.
+func DidYouMean(word string, candidates []string, what string) string {
 	all := slices.Clone(candidates)
 	if n := nearest(word, all); n != "" {
 		return fmt.Sprintf("did you mean %q? %s: %s", n, what, strings.Join(all, ", "))

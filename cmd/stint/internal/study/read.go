@@ -256,7 +256,7 @@ func (s *Study) modelAdvice(name string) string {
 	for i, m := range s.Models {
 		names[i] = m.Name
 	}
-	return didYouMean(name, names, "models of this file")
+	return DidYouMean(name, names, "models of this file")
 }
 
 // readPrices loads the price table and refuses a money limit that could not be kept because the price of a
