@@ -153,7 +153,7 @@ interrupted installation left is done again.`,
 func (e *env) installHarnesses(ctx context.Context, names []string) error {
 	var files []*harness.File
 	for _, name := range names {
-		f, err := harness.Load(name, ".")
+		f, err := loadHarness(name)
 		if err != nil {
 			return err
 		}

@@ -11,7 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/episode"
-	"github.com/stint-bench/stint/cmd/stint/internal/harness"
 	"github.com/stint-bench/stint/cmd/stint/internal/study"
 	"github.com/stint-bench/stint/logs"
 )
