@@ -34,10 +34,12 @@ const (
 	LeafBroadKill    = "infra.broad_kill"
 	LeafToolHang     = "infra.tool_hang"
 	LeafAgentExit    = "infra.agent_exit"
+	LeafRateLimit    = "infra.rate_limit"
 	LeafResources    = "infra.resources"
 	LeafBudget       = "infra.budget"
 	LeafVerifier     = "bench.verifier"
 	LeafInsufficient = "unknown.insufficient"
+	LeafUnlisted     = "unknown.unlisted"
 )
 
 // The reasons of unknown.insufficient that the deterministic tier gives.
@@ -47,6 +49,14 @@ const (
 	ReasonUnconfirmed = "unconfirmed"
 	ReasonConflict    = "conflict"
 	ReasonNoRule      = "no_rule"
+)
+
+// The further reasons that a judge's abstention can have.
+const (
+	ReasonUnverified = "unverified_quote"
+	ReasonIncomplete = "judge_incomplete"
+	ReasonInjection  = "injection_flip"
+	ReasonBudget     = "budget"
 )
 
 // Taxonomy is the codebook: everything a verdict can be and everything the rules tier decides with.

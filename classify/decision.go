@@ -23,6 +23,13 @@ type Evidence struct {
 	SHA256 string `json:"sha256,omitempty"` // of these bytes
 	What   string `json:"what"`             // record, event or check
 	Text   string `json:"text,omitempty"`   // one line
+
+	// Of a quote that a judge gave and that was found.
+	Role  string `json:"role,omitempty"`  // cause, effect, counter
+	Quote string `json:"quote,omitempty"` // as it stood in the packet, white space made one
+	Moved bool   `json:"moved,omitempty"` // the judge said that it stood elsewhere
+	From  int    `json:"from,omitempty"`  // bytes of the text of the source that it covers
+	To    int    `json:"to,omitempty"`
 }
 
 // Recovered is an event of infrastructure that the agent got over.

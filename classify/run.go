@@ -162,16 +162,7 @@ func (e *episodeRows) decide(d *logs.RunDir) ([]*Decision, error) {
 		if tables[a.Turn] == nil {
 			tables[a.Turn], missing[a.Turn] = e.clausesOf(d, a)
 		}
-		f := &failure{book: Codebook(), episode: e.episode, attempt: a, checks: e.checks[[2]int{a.Turn, *a.Attempt}],
-			clauses: tables[a.Turn], missing: slices.Clone(missing[a.Turn]), passedBefore: e.passedBefore(a.Turn), sha: files.sha}
-		events, ok := e.events[a.Offset]
-		if !ok && a.File != "" {
-			var err error
-			if events, err = logs.AttemptEvents(d, a); err != nil {
-				f.missing = append(f.missing, "the attempt's records")
-			}
-		}
-		f.events = events
+		f := e.failure(d, a, files, tables[a.Turn], missing[a.Turn])
 		dec, err := f.decide()
 		if err != nil {
 			return nil, err
@@ -180,6 +171,22 @@ func (e *episodeRows) decide(d *logs.RunDir) ([]*Decision, error) {
 		out = append(out, dec)
 	}
 	return out, nil
+}
+
+// failure gathers what is known about one failed attempt. Its events are read from the agent's log where they are not
+// among the tables.
+func (e *episodeRows) failure(d *logs.RunDir, a *logs.AttemptRow, files *placeReader, cs *clauses, missing []string) *failure {
+	f := &failure{book: Codebook(), episode: e.episode, attempt: a, checks: e.checks[[2]int{a.Turn, *a.Attempt}],
+		clauses: cs, missing: slices.Clone(missing), passedBefore: e.passedBefore(a.Turn), sha: files.sha}
+	events, ok := e.events[a.Offset]
+	if !ok && a.File != "" {
+		var err error
+		if events, err = logs.AttemptEvents(d, a); err != nil {
+			f.missing = append(f.missing, "the attempt's records")
+		}
+	}
+	f.events = events
+	return f
 }
 
 // follow marks damage to the session: where the conversation carries over, an attempt that could not take a single

@@ -16,16 +16,10 @@ const redacted = "[redacted]"
 // It works on plain text and on JSON, escaped once or not, and is written without regular
 // expressions because every model request of a study passes through it.
 func Redact(s string) string {
-	var found []span
-	found = keysByPrefix(s, found)
-	found = assignments(s, found)
-	found = bearers(s, found)
-	found = userinfos(s, found)
-	found = privateKeys(s, found)
+	found := secretsIn(s)
 	if len(found) == 0 {
 		return s
 	}
-	slices.SortFunc(found, func(a, b span) int { return a.start - b.start })
 	var b strings.Builder
 	at := 0
 	for _, f := range found {
@@ -40,6 +34,26 @@ func Redact(s string) string {
 	}
 	b.WriteString(s[at:])
 	return b.String()
+}
+
+// Secrets returns the places [start, end) of what [Redact] replaces, in order of their starts; they may overlap.
+func Secrets(s string) [][2]int {
+	var out [][2]int
+	for _, f := range secretsIn(s) {
+		out = append(out, [2]int{f.start, f.end})
+	}
+	return out
+}
+
+func secretsIn(s string) []span {
+	var found []span
+	found = keysByPrefix(s, found)
+	found = assignments(s, found)
+	found = bearers(s, found)
+	found = userinfos(s, found)
+	found = privateKeys(s, found)
+	slices.SortFunc(found, func(a, b span) int { return a.start - b.start })
+	return found
 }
 
 // span is a secret: s[start:end].

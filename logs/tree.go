@@ -2,6 +2,7 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"path"
 	"strconv"
@@ -175,7 +176,8 @@ func countLines(p []byte) int64 {
 // line is no change. oldTree may be "": everything is new. Unchanged folders are not opened.
 func Churn(b *Blobs, oldTree, newTree string) (added, deleted int64, err error) {
 	c := churn{blobs: b}
-	if err := c.folders(oldTree, newTree, 0); err != nil {
+	w := treeWalk{blobs: b, differ: func(_ string, a, b treeEntry) error { return c.differ(a, b) }}
+	if err := w.folders(oldTree, newTree, "", 0); err != nil {
 		return 0, 0, fmt.Errorf("comparing snapshots %s and %s: %w", short(oldTree), short(newTree), err)
 	}
 	return c.added, c.deleted, nil
@@ -186,7 +188,14 @@ type churn struct {
 	added, deleted int64
 }
 
-func (c *churn) load(tree string) ([]treeEntry, error) {
+// treeWalk goes through two snapshots and calls differ with the files that are not the same in both, outside
+// dependency folders; a zero entry is absent.
+type treeWalk struct {
+	blobs  *Blobs
+	differ func(name string, a, b treeEntry) error
+}
+
+func (c *treeWalk) load(tree string) ([]treeEntry, error) {
 	if tree == "" {
 		return nil, nil
 	}
@@ -197,7 +206,7 @@ func (c *churn) load(tree string) ([]treeEntry, error) {
 	return decodeTree(p)
 }
 
-func (c *churn) folders(oldTree, newTree string, depth int) error {
+func (c *treeWalk) folders(oldTree, newTree, dir string, depth int) error {
 	if oldTree == newTree {
 		return nil
 	}
@@ -222,7 +231,7 @@ func (c *churn) folders(oldTree, newTree string, depth int) error {
 		default:
 			a, b, before, after = before[0], after[0], before[1:], after[1:]
 		}
-		if err := c.entries(a, b, depth); err != nil {
+		if err := c.entries(a, b, dir, depth); err != nil {
 			return fmt.Errorf("%s: %w", path.Join(a.name, b.name), err)
 		}
 	}
@@ -230,7 +239,7 @@ func (c *churn) folders(oldTree, newTree string, depth int) error {
 }
 
 // entries compares what two snapshots hold under one name; a zero entry is absent.
-func (c *churn) entries(a, b treeEntry, depth int) error {
+func (c *treeWalk) entries(a, b treeEntry, dir string, depth int) error {
 	aDir, bDir := "", ""
 	if a.kind == folder && !dependencyFolders[a.name] {
 		aDir = a.sha
@@ -238,7 +247,8 @@ func (c *churn) entries(a, b treeEntry, depth int) error {
 	if b.kind == folder && !dependencyFolders[b.name] {
 		bDir = b.sha
 	}
-	if err := c.folders(aDir, bDir, depth+1); err != nil {
+	name := path.Join(dir, cmp.Or(a.name, b.name))
+	if err := c.folders(aDir, bDir, name, depth+1); err != nil {
 		return err
 	}
 	if !a.isFile() {
@@ -250,6 +260,11 @@ func (c *churn) entries(a, b treeEntry, depth int) error {
 	if a.sha == b.sha {
 		return nil
 	}
+	return c.differ(name, a, b)
+}
+
+// differ counts what was added to and deleted from one file.
+func (c *churn) differ(a, b treeEntry) error {
 	if a.lines == 0 || b.lines == 0 {
 		c.deleted += a.lines
 		c.added += b.lines

@@ -21,6 +21,7 @@ import (
 
 func newClassifyCmd(e *env) *cobra.Command {
 	var codebook, asJSON bool
+	var judge judgeFlags
 	cmd := &cobra.Command{
 		Use:   "classify DIR",
 		Short: "A verdict for every failed attempt: drift, infrastructure, benchmark or unknown",
@@ -29,8 +30,15 @@ grading and the agent ended, which event of a closed list of infrastructure was 
 else which clause of the specification the server breaks, and how. One failed attempt has
 one leaf of the taxonomy, and the counts sum. It writes DIR/verdicts/rules.jsonl and the
 tables, and does nothing if nothing has changed. The verdicts never change what a run has
-passed.`,
-		Example: "  " + e.Self + " classify runs/demo\n  " + e.Self + " classify runs/demo --json\n  " + e.Self + " classify --codebook",
+passed.
+
+With --judge a model is asked about what the rules leave open: every call, its reply and what
+it cost are kept under DIR/verdicts/judge, so that the same command goes on where it was
+stopped. A verdict of the judge stands in DIR/verdicts/judge.jsonl with its votes and with
+quotes that were found in the evidence; an answer that is incomplete or whose quotes are not
+found is none. Keys and other secrets are replaced before anything is sent.`,
+		Example: "  " + e.Self + " classify runs/demo\n  " + e.Self + " classify runs/demo --json\n  " + e.Self + " classify --codebook\n" +
+			"  " + e.Self + " classify runs/demo --show-packet none/r0/s01#1",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if codebook {
 				return cobra.NoArgs(cmd, args)
@@ -42,16 +50,27 @@ passed.`,
 				_, err := e.Stdout.Write(classify.CodebookText())
 				return err
 			}
-			return classifyRun(cmd.Context(), e, args[0], asJSON)
+			if err := judge.check(); err != nil {
+				return err
+			}
+			if judge.show != "" {
+				d, err := logs.OpenRunDir(args[0])
+				if err != nil {
+					return err
+				}
+				return judge.showPacket(cmd.Context(), e, d)
+			}
+			return classifyRun(cmd.Context(), e, args[0], asJSON, &judge)
 		},
 	}
 	cmd.Flags().BoolVar(&codebook, "codebook", false, "print the taxonomy with its contract table and rules, and do nothing else")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	judge.add(cmd)
 	return cmd
 }
 
 // classifyRun classifies a run, writes its verdicts and prints what came out.
-func classifyRun(ctx context.Context, e *env, dir string, asJSON bool) error {
+func classifyRun(ctx context.Context, e *env, dir string, asJSON bool, judge *judgeFlags) error {
 	d, t, err := openRun(e, dir)
 	if err != nil {
 		return err
@@ -60,20 +79,42 @@ func classifyRun(ctx context.Context, e *env, dir string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
+	var asked *classify.JudgeSummary
+	var judgeErr error
+	if judge.model != "" {
+		if asked, judgeErr = judge.judge(ctx, e, d, t, r); asked == nil {
+			return judgeErr
+		}
+	}
 	if !d.Fresh() {
 		if _, err := logs.RelabelRun(d, logs.IngestOptions{OnEpisode: readProgress(e)}); err != nil {
 			return fmt.Errorf("writing the tables to %s: %w", d.TablesDir(), err)
 		}
 	}
-	c := countVerdicts(t, r)
+	all, _, err := logs.ReadVerdicts(d)
+	if err != nil {
+		return err
+	}
+	c := countVerdicts(t, r, all)
+	c.Judge = asked
+	if judgeErr == nil {
+		judgeErr = endJudge(asked)
+	}
 	if asJSON {
-		return e.printJSON(c)
+		return cmp.Or(e.printJSON(c), judgeErr)
 	}
 	if err := c.print(e.Stdout); err != nil {
 		return err
 	}
+	printJudge(e.Stdout, asked)
+	if judgeErr != nil {
+		return judgeErr
+	}
 	if !e.Quiet {
 		e.say("verdicts: %s", clean(filepath.Join(d.VerdictsDir(), "rules.jsonl")))
+		if asked != nil {
+			e.say("verdicts: %s", judgeFile(d))
+		}
 		if len(r.Verdicts) > 0 {
 			v := &r.Verdicts[0]
 			e.next("explain %s %s@%d.%d", shellQuote(dir), v.Episode, v.Turn, v.Attempt)
@@ -110,20 +151,22 @@ func writeRuleVerdicts(ctx context.Context, d *logs.RunDir, t *logs.Tables) (*cl
 
 // verdictCounts is what classify prints.
 type verdictCounts struct {
-	Schema    string            `json:"schema"` // stint.classify/1
-	Taxonomy  string            `json:"taxonomy"`
-	Annotator string            `json:"annotator"`
-	Failed    int               `json:"failed_attempts"`
-	Episodes  int               `json:"episodes_with_failures"`
-	Configs   []string          `json:"configs"`
-	L1        map[string]int    `json:"l1"`
-	Leaves    []leafCount       `json:"leaves"`
-	Origins   map[string]int    `json:"origins"`   // of drift
-	Recovered map[string]int    `json:"recovered"` // events the agent got over; never a cause
-	Unknown   map[string]int    `json:"unknown"`   // by reason
-	Missing   map[string]int    `json:"missing"`   // inputs that were not there
-	Follow    int               `json:"caused_by_earlier"`
-	Verdicts  []logs.VerdictRow `json:"verdicts"`
+	Schema    string                 `json:"schema"` // stint.classify/1
+	Taxonomy  string                 `json:"taxonomy"`
+	Annotator string                 `json:"annotator"`
+	Failed    int                    `json:"failed_attempts"`
+	Episodes  int                    `json:"episodes_with_failures"`
+	Configs   []string               `json:"configs"`
+	L1        map[string]int         `json:"l1"`
+	Leaves    []leafCount            `json:"leaves"`
+	Origins   map[string]int         `json:"origins"`   // of drift
+	Recovered map[string]int         `json:"recovered"` // events the agent got over; never a cause
+	Unknown   map[string]int         `json:"unknown"`   // by reason
+	Missing   map[string]int         `json:"missing"`   // inputs that were not there
+	Follow    int                    `json:"caused_by_earlier"`
+	Sources   map[string]int         `json:"sources"`  // whose verdicts these are: rule, contract, judge, person
+	Verdicts  []logs.VerdictRow      `json:"verdicts"` // the one of each attempt that counts
+	Judge     *classify.JudgeSummary `json:"judge,omitempty"`
 }
 
 type leafCount struct {
@@ -133,11 +176,23 @@ type leafCount struct {
 	Configs map[string]int `json:"configs"`
 }
 
-func countVerdicts(t *logs.Tables, r *classify.Result) *verdictCounts {
+// countVerdicts counts the verdict of each attempt that counts: of the rules as they are now, and of judges and people.
+func countVerdicts(t *logs.Tables, r *classify.Result, all []logs.VerdictRow) *verdictCounts {
 	book := classify.Codebook()
+	rows := slices.Clone(r.Verdicts)
+	for _, v := range all {
+		if v.AnnotatorKind == logs.AnnotatorJudge || v.AnnotatorKind == logs.AnnotatorPerson {
+			rows = append(rows, v)
+		}
+	}
+	counting := logs.Counting(rows)
+	verdicts := make([]logs.VerdictRow, len(r.Verdicts))
+	for i := range r.Verdicts {
+		verdicts[i] = *counting[r.Verdicts[i].Key()]
+	}
 	c := &verdictCounts{Schema: "stint.classify/1", Taxonomy: book.Name, Annotator: book.Annotator(), Failed: len(r.Verdicts), Configs: []string{},
 		L1: map[string]int{"drift": 0, "infra": 0, "bench": 0, "unknown": 0}, Leaves: []leafCount{}, Origins: map[string]int{}, Recovered: map[string]int{},
-		Unknown: map[string]int{}, Missing: map[string]int{}, Verdicts: r.Verdicts}
+		Unknown: map[string]int{}, Missing: map[string]int{}, Sources: map[string]int{}, Verdicts: verdicts}
 	config := map[string]string{}
 	for i := range t.Episodes {
 		config[t.Episodes[i].Episode] = t.Episodes[i].Config
@@ -147,9 +202,10 @@ func countVerdicts(t *logs.Tables, r *classify.Result) *verdictCounts {
 	}
 	slices.Sort(c.Configs)
 	byLeaf, episodes := map[string]*leafCount{}, map[string]bool{}
-	for i := range r.Verdicts {
-		v := &r.Verdicts[i]
+	for i := range verdicts {
+		v := &verdicts[i]
 		episodes[v.Episode] = true
+		c.Sources[v.AnnotatorKind]++
 		c.L1[v.L1]++
 		leaf := v.L1
 		if v.Leaf != nil {
@@ -180,6 +236,12 @@ func countVerdicts(t *logs.Tables, r *classify.Result) *verdictCounts {
 	for i := range book.Leaves {
 		if n := byLeaf[book.Leaves[i].ID]; n != nil {
 			n.Title = book.Leaves[i].Title
+			c.Leaves = append(c.Leaves, *n)
+		}
+	}
+	for _, l1 := range []string{"drift", "infra", "bench"} { // of a judge whose votes agree about the level alone
+		if n := byLeaf[l1]; n != nil {
+			n.Title = book.Levels[l1]
 			c.Leaves = append(c.Leaves, *n)
 		}
 	}

@@ -43,6 +43,8 @@ type env struct {
 
 	// testOnlyAfterAppend is called after every journal record; tests end the process in it.
 	testOnlyAfterAppend func(seq int64)
+	// testOnlyJudgeWait is the first waiting time of a judge; 0 = the real one.
+	testOnlyJudgeWait time.Duration
 }
 
 // say writes one line of progress or complaint to stderr.
