@@ -8,6 +8,8 @@ type Format struct {
 	Title      string
 	Unverified bool // its reader was made from descriptions alone: no real file of it was ever read
 
+	// part is what a file is that somebody says to be of this format, and that recognise does not know.
+	part string
 	// recognise says whether a file is of this format. Of all formats at most one may say so.
 	recognise func(*head) (claim, bool)
 	// read turns the files of one log into rows. What cannot be read of them is a row of its own (out.unreadable);

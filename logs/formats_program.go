@@ -9,21 +9,21 @@ import (
 // with the same readers either way.
 func programFormats() []Format {
 	return []Format{
-		programFormat("claude-code", "Claude Code session or stream", claimClaude),
-		programFormat("codex", "Codex rollout or exec stream", claimCodex),
-		programFormat("kimi-cli", "kimi-cli wire file or stream", claimKimiCLI),
-		programFormat("kimi-code", "Kimi Code wire file or stream", claimKimiCode),
-		programFormat("mini-swe", "mini-swe-agent trajectory", claimMini),
-		programFormat("opencode", "OpenCode export or stream", claimOpenCode),
-		programFormat("openhands", "OpenHands conversation or output", claimOpenHands),
-		programFormat("qwen-code", "Qwen Code chat file or stream", claimQwen),
-		programFormat("vibe", "Mistral Vibe session, export or stream", claimVibe),
+		programFormat("claude-code", "session.jsonl", "Claude Code session or stream", claimClaude),
+		programFormat("codex", "rollout.jsonl", "Codex rollout or exec stream", claimCodex),
+		programFormat("kimi-cli", "wire.jsonl", "kimi-cli wire file or stream", claimKimiCLI),
+		programFormat("kimi-code", "wire.jsonl", "Kimi Code wire file or stream", claimKimiCode),
+		programFormat("mini-swe", "traj.json", "mini-swe-agent trajectory", claimMini),
+		programFormat("opencode", "stdout", "OpenCode export or stream", claimOpenCode),
+		programFormat("openhands", "events.jsonl", "OpenHands conversation or output", claimOpenHands),
+		programFormat("qwen-code", "chat.jsonl", "Qwen Code chat file or stream", claimQwen),
+		programFormat("vibe", "journal.jsonl", "Mistral Vibe session, export or stream", claimVibe),
 	}
 }
 
 // programFormat reads with the reader of a program's logs.
-func programFormat(name, title string, recognise func(*head) (claim, bool)) Format {
-	return Format{Name: name, Title: title, recognise: recognise, read: func(in *logInput, out *rowSink) error {
+func programFormat(name, part, title string, recognise func(*head) (claim, bool)) Format {
+	return Format{Name: name, Title: title, part: part, recognise: recognise, read: func(in *logInput, out *rowSink) error {
 		p := programFiles{}
 		for i := range in.files {
 			f := &in.files[i]
@@ -115,7 +115,7 @@ func claimKimiCLI(h *head) (claim, bool) {
 
 // isKimiChat is a message on the output of either program, isKimiMeta a record of the newer one alone.
 func isKimiChat(f fields) bool {
-	return f["role"] == "assistant" && f["tool_calls[].type"] == "function" && !f.has("type")
+	return f["role"] == "assistant" && f["tool_calls[].type"] == "function" && !f.has("type") && !f.has("message_id")
 }
 
 func isKimiMeta(f fields) bool { return f["role"] == "meta" && f.has("type") }
@@ -191,13 +191,13 @@ func claimVibe(h *head) (claim, bool) {
 		return claim{part: "journal/" + h.base(), dir: dir}, true
 	case d != nil && d.has("session_id", "outcome", "usage", "stop_reason"):
 		return claim{part: "export.json", model: d["config.active_model"]}, true
-	case d != nil && d.has("session_id", "start_time", "environment.working_directory"):
+	case d != nil && (d.has("session_id", "start_time", "environment.working_directory") || d.has("session_id", "stats.session_prompt_tokens")):
 		return claim{part: "meta.json", dir: dir, version: d["vibe_version"], beside: !d.has("stats")}, true
 	case d != nil && (d.has("manifest_sha256", "store_format") || d.has("manifest_version", "checkpoint", "generation")):
 		return claim{beside: true}, true
 	case h.lines && h.any(func(f fields) bool { return f.has("sessionId", "turnId", "generationStatus") }) != nil:
 		return claim{part: "stdout", session: h.first("sessionId")}, true
-	case h.lines && h.base() == "messages.jsonl" && h.any(func(f fields) bool { return f.has("role", "message_id") || f.has("role", "injected") }) != nil:
+	case h.lines && h.any(func(f fields) bool { return f.has("role", "content", "message_id") && !f.has("type") }) != nil:
 		return claim{part: "messages.jsonl", dir: dir}, true
 	}
 	return claim{}, false

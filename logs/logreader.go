@@ -127,7 +127,7 @@ func (r *Reader) recognise(formats []Format, files []inputFile, forced bool) {
 		}
 		format, c, ok := recogniseFile(formats, h)
 		if !ok && forced {
-			format, ok = formats[0], true
+			format, c, ok = formats[0], claim{part: formats[0].part}, true
 		}
 		if !ok {
 			continue

@@ -35,7 +35,7 @@ func TestRecognisePrograms(t *testing.T) {
 	t.Parallel()
 	of := map[string]string{"claude": "claude-code", "codex": "codex", "kimicli": "kimi-cli", "kimicode": "kimi-code", "mini": "mini-swe",
 		"opencode": "opencode", "openhands": "openhands", "qwen": "qwen-code", "vibe": "vibe", "vibe2": "vibe"}
-	plain := map[string]bool{"kimicli-provider-429.txt": true, "kimicli-unknown-tool.txt": true, "vibe-provider-error-429.log": true, "mini-v1-list.json": true, "vibe2-messages.jsonl": true, "vibe2-meta.json": true}
+	plain := map[string]bool{"kimicli-provider-429.txt": true, "kimicli-unknown-tool.txt": true, "vibe-provider-error-429.log": true, "mini-v1-list.json": true}
 	files, err := filepath.Glob(filepath.Join("testdata", "program", "*-*"))
 	if err != nil || len(files) < 50 {
 		t.Fatalf("%d files, %v", len(files), err)

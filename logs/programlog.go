@@ -269,19 +269,20 @@ func (b *eventBuilder) jsonList(p programFiles, name, key string, f func(raw []b
 	}
 }
 
-// listElements walks through the list under a key of a JSON object.
+// listElements walks through the list under a key of a JSON object, and through the rest of it to see that it is whole.
 func listElements(data []byte, key string, f func(at int64, raw []byte) error) error {
 	dec := json.NewDecoder(bytes.NewReader(data))
 	if t, err := dec.Token(); err != nil || t != json.Delim('{') {
 		return errors.New("it is no JSON object")
 	}
 	var raw json.RawMessage
+	found := false
 	for dec.More() {
 		t, err := dec.Token()
 		if err != nil {
 			return err
 		}
-		if t != key {
+		if t != key || found {
 			if err := dec.Decode(&raw); err != nil {
 				return err
 			}
@@ -298,12 +299,26 @@ func listElements(data []byte, key string, f func(at int64, raw []byte) error) e
 				return err
 			}
 		}
-		return nil
+		if _, err := dec.Token(); err != nil {
+			return ended(err)
+		}
+		found = true
 	}
-	if _, err := dec.Token(); err != nil && !errors.Is(err, io.EOF) {
-		return err
+	if _, err := dec.Token(); err != nil {
+		return ended(err)
 	}
-	return fmt.Errorf("it has no list %q", key)
+	if !found {
+		return fmt.Errorf("it has no list %q", key)
+	}
+	return nil
+}
+
+// ended is the error of a document that ends too early.
+func ended(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
 }
 
 // millis is a time in milliseconds; nil for none.
