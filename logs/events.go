@@ -67,7 +67,7 @@ func (b *eventBuilder) add(e EventRow) {
 	}
 	e.Episode, e.Turn, e.Attempt, e.AttemptOffset = b.row.Episode, b.row.Turn, b.row.Attempt, b.row.Offset
 	e.Seq, e.Via, e.Place, e.SHA256, e.Time = b.base+len(b.events), b.via, b.at, b.sha, b.time
-	e.Text = preview(e.Text)
+	e.Text = b.shorten(e.Text)
 	for _, s := range []**string{&e.Tool, &e.CallID} {
 		if *s != nil {
 			short := clip(preview(**s), 200)
@@ -75,8 +75,8 @@ func (b *eventBuilder) add(e EventRow) {
 		}
 	}
 	b.events = append(b.events, e)
-	if b.sink != nil && len(b.events) >= 2*heldEvents {
-		b.sink.release(len(b.events) - heldEvents)
+	if b.sink != nil {
+		b.sink.hold()
 	}
 }
 

@@ -23,8 +23,11 @@ type LogIngest struct {
 // maxListedProblems bounds the list of what could not be read; all of them are counted, and are rows of the events.
 const maxListedProblems = 10_000
 
-// portion is how many rows are handed to the tables at a time.
-const portion = 4096
+// portion is how many rows, and how many bytes of events' texts, are handed to the tables at a time.
+const (
+	portion     = 4096
+	portionText = 1 << 20
+)
 
 // IngestLogs writes everything that r reads into the tables of the folder out, and beside them files.json: what each
 // file was taken for. It holds a few thousand rows at a time, and the rows of episodes, which come sorted. The files
@@ -43,7 +46,7 @@ func IngestLogs(ctx context.Context, r *Reader, out string, onRecord func(n int)
 		*part = Tables{}
 		return err
 	}
-	rows := 0
+	rows, text := 0, 0
 	for r.Next() {
 		switch rec := r.Record(); {
 		case rec.Problem != nil:
@@ -56,8 +59,12 @@ func IngestLogs(ctx context.Context, r *Reader, out string, onRecord func(n int)
 			last.Verdicts = append(last.Verdicts, *rec.Verdict)
 		default:
 			part.appendRecord(rec)
+			if rec.Event != nil {
+				text += len(rec.Event.Text)
+			}
 		}
-		if rows++; rows%portion == 0 {
+		if rows++; rows%portion == 0 || text > portionText {
+			text = 0
 			if err := cmp.Or(ctx.Err(), flush()); err != nil {
 				return nil, err
 			}

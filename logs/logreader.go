@@ -14,6 +14,8 @@ type ReaderOptions struct {
 	Format string    // the format of every file; "" = recognise it by content
 	Stdin  io.Reader // what the path - stands for
 	FS     fs.FS     // the files, all of them; nil = paths on this machine
+	// Text keeps the whole texts of events; otherwise they are cut to BeginningBytes.
+	Text bool
 }
 
 // FileReport tells what one file was taken for and what came of it.
@@ -48,6 +50,7 @@ type FileReport struct {
 type Reader struct {
 	reports []*FileReport
 	logs    []logInput
+	whole   bool // texts
 	drop    []func()
 
 	next  func() (LogRecord, bool)
@@ -75,6 +78,7 @@ func Open(opt ReaderOptions, paths ...string) (*Reader, error) {
 		}
 		formats = []Format{f}
 	}
+	r.whole = opt.Text
 	r.recognise(formats, files, opt.Format != "")
 	r.next, r.stop = iter.Pull(r.records())
 	return r, nil
@@ -153,6 +157,7 @@ func (r *Reader) records() iter.Seq[LogRecord] {
 		}
 		for i := range r.logs {
 			s := newRowSink(&r.logs[i], reports, yield)
+			s.whole = r.whole
 			if err := s.in.format.read(s.in, s); err != nil {
 				r.err = err
 				return

@@ -28,3 +28,30 @@ func preview(s string) string {
 	}
 	return fmt.Sprintf("%s\n[… %d bytes left out …]\n%s", s[:a], b-a, s[b:])
 }
+
+// BeginningBytes bounds the text of an event of a log that stint did not make, unless whole texts were asked for. A
+// text that is longer ends in "…".
+const BeginningBytes = 256
+
+// beginning shortens a text to BeginningBytes.
+func beginning(s string) string {
+	const most = BeginningBytes
+	cut := len(s) > most
+	if cut {
+		n := most - len("…")
+		for n > most-len("…")-utf8.UTFMax && !utf8.RuneStart(s[n]) {
+			n--
+		}
+		s = s[:n]
+	}
+	if !utf8.ValidString(s) {
+		s = strings.ToValidUTF8(s, "\uFFFD")
+		if len(s) > most { // every bad byte has become three
+			return beginning(s)
+		}
+	}
+	if !cut {
+		return strings.Clone(s)
+	}
+	return s + "…"
+}

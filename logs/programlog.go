@@ -149,7 +149,7 @@ func (b *eventBuilder) lines(p programFiles, name string) iter.Seq2[int, []byte]
 			switch {
 			case file.Name != name:
 			case file.input != nil:
-				if !b.inputLines(file.input, yield) {
+				if !b.inputLines(file.input, nil, func(line int, l *decodedLine) bool { return yield(line, l.data) }) {
 					return
 				}
 			default:
@@ -198,27 +198,63 @@ func (b *eventBuilder) jsonLines(p programFiles, name string, f func(raw []byte)
 
 // jsonObjects is jsonLines for a file whose plain lines are fine, or not.
 func (b *eventBuilder) jsonObjects(p programFiles, name string, plain bool, f func(raw []byte) error) {
+	b.decodedLines(p, name, plain, nil, func(raw []byte, _ any) error { return f(raw) })
+}
+
+// decodedLines is jsonObjects with a decoder, which runs on all cores if the file is one that somebody named. Its error
+// is the line's.
+func (b *eventBuilder) decodedLines(p programFiles, name string, plain bool, decode lineDecoder, f func(raw []byte, decoded any) error) {
 	seen := 0
-	for line, raw := range b.lines(p, name) {
-		object := bytes.HasPrefix(bytes.TrimSpace(raw), []byte("{"))
+	each := func(line int, l *decodedLine) bool {
 		switch {
-		case len(bytes.TrimSpace(raw)) == 0, !object && (plain || seen == 0):
+		case l.blank, !l.object && (plain || seen == 0):
 		case line > b.maxLines():
 			b.unreadable(line, "%s has more than %d lines; the rest is not read", name, b.maxLines())
-			return
+			return false
 		case b.at.Length > int64(b.maxLine()):
 			b.unreadable(line, "the line of %s is longer than %d bytes", name, b.maxLine())
-		case !object:
+		case !l.object:
 			b.unreadable(line, "the line of %s is no JSON object", name)
 		default:
 			seen++
-			b.read(raw)
-			switch err := f(raw); {
+			b.readRecord(l.data, l.utf8)
+			err := l.err
+			if err == nil {
+				err = f(l.data, l.decoded)
+			}
+			switch {
 			case err != nil && b.torn:
 				b.unreadable(line, "%s ends within this line: %s", name, clip(err.Error(), 200))
 			case err != nil:
 				b.unreadable(line, "the line of %s is no event: %s", name, clip(err.Error(), 200))
 			}
+		}
+		return true
+	}
+	for _, file := range p.files {
+		switch {
+		case file.Name != name:
+		case file.input != nil:
+			if !b.inputLines(file.input, decode, each) {
+				return
+			}
+		default:
+			b.memoryLines(p.blob, file, decode, each)
+			return
+		}
+	}
+}
+
+// memoryLines is inputLines for a file that is in memory.
+func (b *eventBuilder) memoryLines(blob string, file placedFile, decode lineDecoder, yield func(int, *decodedLine) bool) {
+	offset, line := file.offset, 0
+	for raw := range bytes.Lines(file.Data) {
+		b.place(blob, offset, raw)
+		offset += int64(len(raw))
+		l := decodedLine{rawLine: rawLine{data: raw}}
+		l.look(b.maxLine(), decode)
+		if line++; !yield(line, &l) {
+			return
 		}
 	}
 }

@@ -1,7 +1,6 @@
 package logs
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -12,19 +11,24 @@ import (
 // readClaude reads the lines that the attempt appended to Claude Code's session file, and of its stream what that does
 // not have: the result. Without a session file the stream is read in full.
 func readClaude(b *eventBuilder, p programFiles) {
-	r := claudeReader{eventBuilder: b, answers: map[string]int{}, tools: map[string]string{}}
-	b.jsonLines(p, "session.jsonl", r.line)
+	r := claudeReader{eventBuilder: b}
+	need := 0
+	if b.sink != nil && !b.sink.whole {
+		need = 2 * BeginningBytes
+	}
+	decode := claudeDecoder(need)
+	b.decodedLines(p, "session.jsonl", false, decode, r.line)
 	r.stream, r.session = true, p.has("session.jsonl")
 	b.time = nil
-	b.jsonLines(p, "stdout", r.line)
+	b.decodedLines(p, "stdout", false, decode, r.line)
 }
 
 type claudeReader struct {
 	*eventBuilder
-	stream  bool              // the line is one of the stream
-	session bool              // there was a session file
-	answers map[string]int    // the events of answers, by message
-	tools   map[string]string // by call
+	stream  bool           // the line is one of the stream
+	session bool           // there was a session file
+	answers recent[int]    // the events of answers, by message
+	tools   recent[string] // by call
 	lastErr string
 }
 
@@ -88,13 +92,13 @@ type claudePart struct {
 	ToolUseID string          `json:"tool_use_id"`
 	Content   json.RawMessage `json:"content"`
 	IsError   bool            `json:"is_error"`
+
+	given, said string // the texts of Input and Content
 }
 
-func (r *claudeReader) line(raw []byte) error {
-	var l claudeLine
-	if err := json.Unmarshal(raw, &l); err != nil {
-		return err
-	}
+func (r *claudeReader) line(_ []byte, decoded any) error {
+	rec := decoded.(*claudeRecord)
+	l := &rec.claudeLine
 	if t := wallTime(l.Timestamp); t != nil {
 		r.time = t
 	}
@@ -103,13 +107,13 @@ func (r *claudeReader) line(raw []byte) error {
 		if r.stream && r.session {
 			return nil // the same once more
 		}
-		return r.message(&l)
+		return r.message(rec)
 	case "system":
 		if !r.stream || !r.session {
-			r.system(&l)
+			r.system(l)
 		}
 	case "result":
-		r.result(&l)
+		r.result(l)
 	case "queue-operation", "attachment", "api-request", "api-request-shape", "api-request-blob", "last-prompt", "tools-used", "atis-latch", "cost-state",
 		"mode", "permission-mode", "file-history-snapshot", "progress", "summary", "custom-title", "ai-title", "agent-name", "stream_event", "rate_limit_event":
 		// Bookkeeping, or parts of what is told as a whole.
@@ -119,15 +123,11 @@ func (r *claudeReader) line(raw []byte) error {
 	return nil
 }
 
-func (r *claudeReader) message(l *claudeLine) error {
-	var parts []claudePart
-	if c := bytes.TrimSpace(l.Message.Content); len(c) > 0 && c[0] == '[' {
-		if err := json.Unmarshal(c, &parts); err != nil {
-			return err
-		}
-	} else if said := textOrJSON(c); said != "" {
-		parts = []claudePart{{Type: "text", Text: said}}
+func (r *claudeReader) message(rec *claudeRecord) error {
+	if rec.bad != nil {
+		return rec.bad
 	}
+	l, parts := &rec.claudeLine, rec.parts
 	if l.Type == "user" {
 		for i := range parts {
 			r.user(l, &parts[i])
@@ -144,8 +144,8 @@ func (r *claudeReader) message(l *claudeLine) error {
 		case "text":
 			r.modelSaid(p.Text)
 		case "tool_use":
-			r.tools[p.ID] = p.Name
-			r.toolCalled(p.Name, p.ID, string(p.Input))
+			r.tools.set(p.ID, p.Name)
+			r.toolCalled(p.Name, p.ID, p.given)
 		}
 	}
 	return nil
@@ -157,9 +157,9 @@ func (r *claudeReader) answer(l *claudeLine) {
 	if u := l.Message.Usage; u != nil {
 		t = Tokens{Input: u.Input, Cached: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output, Reasoning: u.Details.Thinking}
 	}
-	at, known := r.answers[l.Message.ID]
+	at, known := r.answers.get(l.Message.ID)
 	if !known || l.Message.ID == "" {
-		r.answers[l.Message.ID] = r.answered(t, pairs("finish_reason", clip(l.Message.StopReason, 40)))
+		r.answers.set(l.Message.ID, r.answered(t, pairs("finish_reason", clip(l.Message.StopReason, 40))))
 		return
 	}
 	if number(t.Output) >= number(r.eventAt(at).Output) && l.Message.Usage != nil {
@@ -201,7 +201,8 @@ func (r *claudeReader) user(l *claudeLine, p *claudePart) {
 }
 
 func (r *claudeReader) toolResult(p *claudePart) {
-	said, tool := contentText(p.Content), r.tools[p.ToolUseID]
+	said := p.said
+	tool, _ := r.tools.get(p.ToolUseID)
 	if p.IsError {
 		if refusal, ok := strings.CutPrefix(said, "<tool_use_error>"); ok {
 			switch {

@@ -31,7 +31,11 @@ type LogRecord struct {
 const EventRaw = "raw"
 
 // heldEvents are kept back, so that a reader can still change them: to a message's tokens when it is told once more.
-const heldEvents = 4096
+const (
+	heldEvents = 4096
+	heldText   = 4 << 20 // bytes of their texts, with which fewer are kept
+	heldLeast  = 128
+)
 
 // maxUnknownKinds bounds how many kinds of unknown records of a file are told apart.
 const maxUnknownKinds = 200
@@ -53,6 +57,9 @@ type rowSink struct {
 	in   *logInput
 	emit func(LogRecord) bool // false = nobody wants more
 	done bool
+	// whole keeps the texts of events as they are.
+	whole bool
+	texts int // bytes in the events that are kept back
 
 	episode *EpisodeRow
 	attempt *AttemptRow
@@ -112,15 +119,33 @@ func (s *rowSink) report() *FileReport {
 
 // read notes the record that is being read.
 func (b *eventBuilder) read(raw []byte) {
+	if b.sink != nil {
+		b.readRecord(raw, utf8.Valid(raw))
+	}
+}
+
+func (b *eventBuilder) readRecord(raw []byte, isUTF8 bool) {
 	if b.sink == nil {
 		return
 	}
 	b.raw = raw
 	r := b.sink.report()
 	r.Records++
-	if !utf8.Valid(raw) {
+	if !isUTF8 {
 		r.InvalidUTF8++
 	}
+}
+
+// shorten is the text of an event as its table has it: of logs that somebody names the beginning, or all if that was
+// asked for.
+func (b *eventBuilder) shorten(text string) string {
+	switch {
+	case b.sink == nil:
+		return preview(text)
+	case b.sink.whole:
+		return strings.ToValidUTF8(text, "\uFFFD")
+	}
+	return beginning(text)
 }
 
 func (s *rowSink) bad(p Problem) {
@@ -219,6 +244,17 @@ func (s *rowSink) begun() {
 	}
 }
 
+// hold lets go of events when there are enough.
+func (s *rowSink) hold() {
+	s.texts += len(s.events[len(s.events)-1].Text)
+	switch {
+	case len(s.events) >= 2*heldEvents:
+		s.release(len(s.events) - heldEvents)
+	case s.texts > heldText && len(s.events) >= 2*heldLeast:
+		s.release(len(s.events) - heldLeast)
+	}
+}
+
 // release lets go of the first events.
 func (s *rowSink) release(n int) {
 	for i := range s.events[:n] {
@@ -235,6 +271,9 @@ func (s *rowSink) release(n int) {
 			}
 		}
 		s.send(LogRecord{Event: &e})
+	}
+	for i := range s.events[:n] {
+		s.texts -= len(s.events[i].Text)
 	}
 	rest := copy(s.events, s.events[n:])
 	clear(s.events[rest:])

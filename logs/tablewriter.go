@@ -12,7 +12,6 @@ import (
 	"github.com/apache/arrow/go/v17/arrow/array"
 	"github.com/apache/arrow/go/v17/arrow/memory"
 	"github.com/apache/arrow/go/v17/parquet"
-	"github.com/apache/arrow/go/v17/parquet/compress"
 	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/apache/arrow/go/v17/parquet/schema"
 )
@@ -20,7 +19,7 @@ import (
 // A row group ends after so many rows or so many bytes, whichever comes first.
 const (
 	groupRows  = 1 << 16
-	groupBytes = 8 << 20
+	groupBytes = 4 << 20
 )
 
 // WriteTables writes dir/episodes.parquet and the other tables, zstd-compressed. Each file appears
@@ -117,7 +116,7 @@ type tableWriter[T any] struct {
 	f    *os.File
 	out  *bufio.Writer
 	b    *recordBuilder
-	w    *file.Writer
+	w    *groupWriter
 }
 
 // createTable does nothing if an earlier one failed.
@@ -131,16 +130,9 @@ func createTable[T any](all *tablesWriter, before error, name string) (*tableWri
 		return nil, fmt.Errorf("writing table %s: %w", path, err)
 	}
 	t := &tableWriter[T]{path: path, f: f, out: bufio.NewWriterSize(f, 256<<10), b: newRecordBuilder[T](all.mem)}
-	t.w = newParquetWriter(t.out, t.b.cols)
+	t.w = newGroupWriter(t.out, t.b.cols)
 	all.files = append(all.files, t)
 	return t, nil
-}
-
-func newParquetWriter(out *bufio.Writer, cols []column) *file.Writer {
-	useCodec()
-	return file.NewParquetWriter(keepOpen{out}, parquetSchema(cols), file.WithWriterProps(parquet.NewWriterProperties(
-		parquet.WithCompression(compress.Codecs.Zstd), parquet.WithVersion(parquet.V2_LATEST), parquet.WithCreatedBy("stint"),
-	)))
 }
 
 func (t *tableWriter[T]) wrap(err *error) {
@@ -158,7 +150,7 @@ func (t *tableWriter[T]) add(rows []T) (err error) {
 	for i := range rows {
 		t.b.append(reflect.ValueOf(&rows[i]).Elem())
 		if t.b.rows >= groupRows || t.b.bytes >= groupBytes {
-			if err := writeGroup(t.w, t.b.record()); err != nil {
+			if err := t.w.add(t.b.record()); err != nil {
 				return err
 			}
 		}
@@ -170,13 +162,13 @@ func (t *tableWriter[T]) add(rows []T) (err error) {
 func (t *tableWriter[T]) finish() (err error) {
 	defer t.wrap(&err)
 	if t.b.rows > 0 {
-		if err := writeGroup(t.w, t.b.record()); err != nil {
+		if err := t.w.add(t.b.record()); err != nil {
 			return err
 		}
 	}
 	t.b.release()
 	t.b = nil
-	return errors.Join(t.w.Close(), t.out.Flush(), t.f.Sync(), t.f.Chmod(0o644), t.f.Close())
+	return errors.Join(t.w.close(), t.out.Flush(), t.f.Sync(), t.f.Chmod(0o644), t.f.Close())
 }
 
 func (t *tableWriter[T]) rename() error {
@@ -188,6 +180,7 @@ func (t *tableWriter[T]) rename() error {
 }
 
 func (t *tableWriter[T]) abort() {
+	t.w.wait()
 	if t.b != nil {
 		t.b.release()
 		t.b = nil

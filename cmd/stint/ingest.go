@@ -23,7 +23,9 @@ It does the same for what other runners and agents leave behind: files, folders,
 patterns, - for standard input, packed with gzip or zstd or not. What a file is shows
 its content, not its name; ingest says what it took each file for, and DIR/files.json
 keeps that. A record that cannot be read is listed with file, line and reason, and is a
-row of the events; records of an unknown kind are kept as they are.
+row of the events; records of an unknown kind are kept as they are. Of a text the table
+of events has the first 256 bytes, and file, offset, length and SHA-256 of the record;
+--text puts the whole text in.
 
 The formats: ` + formatNames() + `.`,
 		Example: "  " + e.Self + " ingest runs/demo\n  " + e.Self + " ingest runs/demo/episodes -o tables",
@@ -37,6 +39,7 @@ The formats: ` + formatNames() + `.`,
 	}
 	cmd.Flags().StringVarP(&opt.out, "out", "o", "", "folder for the tables (default DIR/tables of a run directory)")
 	cmd.Flags().StringVar(&opt.format, "format", "", "read every file as this format")
+	cmd.Flags().BoolVar(&opt.text, "text", false, "whole texts of events in their table; otherwise their first 256 bytes, and where the whole lies")
 	cmd.Flags().BoolVar(&opt.strict, "strict", false, "exit 3 if any record could not be read")
 	return cmd
 }

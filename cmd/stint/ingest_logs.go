@@ -17,6 +17,7 @@ import (
 type ingestFlags struct {
 	out, format string
 	strict      bool
+	text        bool
 }
 
 // formatNames lists the formats that ingest reads.
@@ -38,7 +39,7 @@ func ingestLogs(ctx context.Context, e *env, paths []string, opt ingestFlags) er
 	if opt.out == "" {
 		return inputErrorf("for example: "+e.Self+" ingest "+shellQuote(paths[0])+" -o tables", "%s is no run directory: say with -o where the tables go", clean(paths[0]))
 	}
-	r, err := logs.Open(logs.ReaderOptions{Format: opt.format, Stdin: e.Stdin}, paths...)
+	r, err := logs.Open(logs.ReaderOptions{Format: opt.format, Stdin: e.Stdin, Text: opt.text}, paths...)
 	if err != nil {
 		return err
 	}

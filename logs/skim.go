@@ -1,0 +1,308 @@
+package logs
+
+import (
+	"encoding/binary"
+	"math/bits"
+)
+
+// skimmer walks once through one JSON value. It accepts exactly what encoding/json accepts and decodes nothing that is
+// not asked for; texts are spans of the input. After the first fault bad is true and nothing more is read.
+//
+//	if s.enter('{') {
+//		for s.more('}') {
+//			switch string(s.key()) {
+//			case "type":
+//				typ = s.text()
+//			default:
+//				s.skip()
+//			}
+//		}
+//	}
+//
+// A list is walked through in the same way, with brackets and without keys. Every value has to be read or skipped.
+type skimmer struct {
+	b     []byte
+	at    int
+	depth int
+	bad   bool
+	odd   bool   // a value was of another kind than it was asked for
+	first bool   // nothing was read yet of the innermost object or list
+	name  []byte // room for a key with escapes
+}
+
+// maxSkimDepth is the nesting that encoding/json allows.
+const maxSkimDepth = 10000
+
+// peek is the next byte that is no space, 0 at the end.
+func (s *skimmer) peek() byte {
+	for s.at < len(s.b) {
+		switch c := s.b[s.at]; c {
+		case ' ', '\t', '\n', '\r':
+			s.at++
+		case 0:
+			return 1 // no value begins with it
+		default:
+			return c
+		}
+	}
+	return 0
+}
+
+func (s *skimmer) fault() { s.bad, s.at = true, len(s.b) }
+
+// end says whether the value was faultless and nothing follows it.
+func (s *skimmer) end() bool { return !s.bad && s.peek() == 0 && s.depth == 0 }
+
+// enter begins an object or a list. A value of another kind is skipped.
+func (s *skimmer) enter(open byte) bool {
+	if s.peek() != open {
+		s.odd = true
+		s.skip()
+		return false
+	}
+	s.at++
+	if s.depth++; s.depth > maxSkimDepth {
+		s.fault()
+	}
+	s.first = true
+	return !s.bad
+}
+
+// more says whether another element follows, and leaves the object or list if not.
+func (s *skimmer) more(end byte) bool {
+	switch c := s.peek(); {
+	case s.bad:
+		return false
+	case c == end:
+		s.at++
+		s.depth--
+		s.first = false
+		return false
+	case s.first:
+		s.first = false
+	case c == ',':
+		s.at++ // an element has to follow, which whoever reads it sees to
+	default:
+		s.fault()
+		return false
+	}
+	return true
+}
+
+// key reads the key of an element. It is valid until the next key.
+func (s *skimmer) key() []byte {
+	if s.peek() != '"' {
+		s.fault()
+		return nil
+	}
+	t := s.quoted()
+	if s.peek() != ':' {
+		s.fault()
+		return nil
+	}
+	s.at++
+	if t.plain {
+		return t.raw
+	}
+	s.name = t.appendTo(s.name[:0], len(t.raw))
+	return s.name
+}
+
+// text reads a string; a null is none. A value of another kind is skipped.
+func (s *skimmer) text() skimText {
+	switch s.peek() {
+	case '"':
+		return s.quoted()
+	case 'n':
+	default:
+		s.odd = true
+	}
+	s.skip()
+	return skimText{}
+}
+
+// raw skips a value and returns its bytes.
+func (s *skimmer) raw() []byte {
+	s.peek()
+	from := s.at
+	s.skip()
+	if s.bad {
+		return nil
+	}
+	return s.b[from:s.at]
+}
+
+// truth reads a bool; a null is false. A value of another kind is skipped.
+func (s *skimmer) truth() bool {
+	c := s.peek()
+	if c != 't' && c != 'f' && c != 'n' {
+		s.odd = true
+	}
+	s.skip()
+	return c == 't'
+}
+
+// integer reads a whole number; a null is nil. Any other value is skipped, also one that does not fit.
+func (s *skimmer) integer() *int64 {
+	c := s.peek()
+	from := s.at
+	s.skip()
+	if s.bad || c == 'n' {
+		return nil
+	}
+	digits, sign := s.b[from:s.at], int64(1)
+	if digits[0] == '-' {
+		digits, sign = digits[1:], -1
+	}
+	if len(digits) > 18 {
+		s.odd = true
+		return nil
+	}
+	var n int64
+	for _, d := range digits {
+		if d < '0' || d > '9' {
+			s.odd = true
+			return nil
+		}
+		n = n*10 + int64(d-'0')
+	}
+	n *= sign
+	return &n
+}
+
+// skip walks over a value of any kind.
+func (s *skimmer) skip() {
+	switch c := s.peek(); c {
+	case '"':
+		s.quoted()
+	case '{':
+		if s.enter('{') {
+			for s.more('}') {
+				s.key()
+				s.skip()
+			}
+		}
+	case '[':
+		if s.enter('[') {
+			for s.more(']') {
+				s.skip()
+			}
+		}
+	case 't':
+		s.word("true")
+	case 'f':
+		s.word("false")
+	case 'n':
+		s.word("null")
+	default:
+		s.number()
+	}
+}
+
+func (s *skimmer) word(w string) {
+	if len(s.b)-s.at < len(w) || string(s.b[s.at:s.at+len(w)]) != w {
+		s.fault()
+		return
+	}
+	s.at += len(w)
+}
+
+func (s *skimmer) number() {
+	i := s.at
+	if i < len(s.b) && s.b[i] == '-' {
+		i++
+	}
+	digits := func() bool {
+		from := i
+		for i < len(s.b) && s.b[i] >= '0' && s.b[i] <= '9' {
+			i++
+		}
+		return i > from
+	}
+	ok := true
+	if i < len(s.b) && s.b[i] == '0' {
+		i++
+	} else {
+		ok = digits()
+	}
+	if ok && i < len(s.b) && s.b[i] == '.' {
+		i++
+		ok = digits()
+	}
+	if ok && i < len(s.b) && (s.b[i] == 'e' || s.b[i] == 'E') {
+		if i++; i < len(s.b) && (s.b[i] == '+' || s.b[i] == '-') {
+			i++
+		}
+		ok = digits()
+	}
+	if !ok {
+		s.fault()
+		return
+	}
+	s.at = i
+}
+
+const (
+	everyByte = 0x0101010101010101
+	highBits  = 0x8080808080808080
+)
+
+// unusual marks, in the high bits, the bytes of a word that need a look within a string: quote, backslash and control
+// characters. Above the lowest mark there may be wrong ones.
+func unusual(w uint64) uint64 {
+	quote, back := w^(everyByte*'"'), w^(everyByte*'\\')
+	return ((quote-everyByte)&^quote | (back-everyByte)&^back | (w-everyByte*' ')&^w) & highBits
+}
+
+// quoted reads the string that begins here.
+func (s *skimmer) quoted() skimText {
+	b, i, plain := s.b, s.at+1, true
+	from := i
+	for {
+		for i+16 <= len(b) {
+			if m := unusual(binary.LittleEndian.Uint64(b[i:])); m != 0 {
+				i += bits.TrailingZeros64(m) >> 3
+				break
+			}
+			if m := unusual(binary.LittleEndian.Uint64(b[i+8:])); m != 0 {
+				i += 8 + bits.TrailingZeros64(m)>>3
+				break
+			}
+			i += 16
+		}
+		for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
+			i++
+		}
+		if i >= len(b) || b[i] < ' ' {
+			s.fault()
+			return skimText{}
+		}
+		if b[i] == '"' {
+			s.at = i + 1
+			return skimText{raw: b[from:i:i], plain: plain, present: true}
+		}
+		plain = false
+		n := escapeLen(b[i:])
+		if n == 0 {
+			s.fault()
+			return skimText{}
+		}
+		i += n
+	}
+}
+
+// escapeLen is the length of the escape at the beginning of b, 0 if it is none.
+func escapeLen(b []byte) int {
+	if len(b) < 2 {
+		return 0
+	}
+	switch b[1] {
+	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+		return 2
+	case 'u':
+		if _, ok := hex4(b[2:]); ok {
+			return 6
+		}
+	}
+	return 0
+}

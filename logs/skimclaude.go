@@ -1,0 +1,265 @@
+package logs
+
+import (
+	"bytes"
+	"encoding/json"
+	"slices"
+	"strings"
+	"unicode/utf8"
+)
+
+// claudeRecord is a line of Claude Code's logs, decoded.
+type claudeRecord struct {
+	claudeLine
+	parts []claudePart // of the message
+	bad   error        // what is wrong with them
+}
+
+// claudeDecoder decodes lines of Claude Code's logs. Of texts it needs at least so many bytes, 0 = all. What almost all
+// lines are, messages, is skimmed; whatever the skimmer is not sure about goes to encoding/json, so that both read the
+// same.
+func claudeDecoder(need int) lineDecoder {
+	return func(raw []byte) (any, error) {
+		if rec := skimClaude(raw, need); rec != nil {
+			return rec, nil
+		}
+		return decodeClaude(raw)
+	}
+}
+
+func decodeClaude(raw []byte) (*claudeRecord, error) {
+	r := &claudeRecord{}
+	if err := json.Unmarshal(raw, &r.claudeLine); err != nil {
+		return nil, err
+	}
+	if r.Type != "assistant" && r.Type != "user" {
+		return r, nil
+	}
+	if c := bytes.TrimSpace(r.Message.Content); len(c) > 0 && c[0] == '[' {
+		r.bad = json.Unmarshal(c, &r.parts)
+	} else if said := textOrJSON(c); said != "" {
+		r.parts = []claudePart{{Type: "text", Text: said}}
+	}
+	for i := range r.parts {
+		p := &r.parts[i]
+		p.given, p.said = string(p.Input), contentText(p.Content)
+		p.Input, p.Content = nil, nil
+	}
+	r.Message.Content = nil // lies in the line, which is used again
+	return r, nil
+}
+
+// claudeKeys are all keys of claudeLine, of its message, parts and usage. encoding/json takes them in any case; the
+// skimmer only as they are, and leaves lines with others of the same letters alone.
+var claudeKeys = struct{ line, message, part, usage, details []string }{
+	[]string{"type", "subtype", "timestamp", "isSidechain", "isMeta", "isCompactSummary", "isApiErrorMessage", "apiErrorStatus", "parent_tool_use_id", "message",
+		"error", "compactMetadata", "compact_metadata", "retryAttempt", "retryInMs", "attempt", "retry_delay_ms", "error_status", "is_error", "result", "terminal_reason", "errors"},
+	[]string{"id", "model", "content", "stop_reason", "usage"},
+	[]string{"type", "text", "id", "name", "input", "tool_use_id", "content", "is_error"},
+	[]string{"input_tokens", "output_tokens", "cache_read_input_tokens", "cache_creation_input_tokens", "output_tokens_details"},
+	[]string{"thinking_tokens"},
+}
+
+// claudeSkimmer reads one line. sure turns false at anything that is better left to encoding/json.
+type claudeSkimmer struct {
+	skimmer
+	need int
+	sure bool
+}
+
+// skimClaude reads a message of Claude Code; nil if the line is something else.
+func skimClaude(raw []byte, need int) *claudeRecord {
+	s := &claudeSkimmer{skimmer: skimmer{b: raw}, need: need, sure: true}
+	r := &claudeRecord{}
+	s.object(claudeKeys.line, func(key string) {
+		switch key {
+		case "type":
+			switch t := s.text(); {
+			case t.is("assistant"):
+				r.Type = "assistant"
+			case t.is("user"):
+				r.Type = "user"
+			default:
+				s.sure = false
+			}
+		case "timestamp":
+			r.Timestamp = s.text().String()
+		case "isSidechain":
+			r.Sidechain = s.truth()
+		case "isMeta":
+			r.Meta = s.truth()
+		case "isCompactSummary":
+			r.Summary = s.truth()
+		case "parent_tool_use_id":
+			r.Parent = s.text().String()
+		case "message":
+			s.message(r)
+		default:
+			s.sure = false
+			s.skip()
+		}
+	})
+	if !s.sure || s.odd || !s.end() || r.Type == "" || r.Message.Model == "<synthetic>" {
+		return nil
+	}
+	return r
+}
+
+// object walks through an object and reads the values of known keys with value, each once.
+func (s *claudeSkimmer) object(known []string, value func(key string)) {
+	if !s.enter('{') {
+		return
+	}
+	var seen uint32
+	for s.more('}') {
+		key := s.key()
+		i := slices.IndexFunc(known, func(k string) bool { return k == string(key) })
+		if i < 0 {
+			s.sure = s.sure && !likeAny(key, known)
+			s.skip()
+			continue
+		}
+		if seen&(1<<i) != 0 || !s.sure {
+			s.sure = false
+			s.fault() // no need to read on
+			return
+		}
+		seen |= 1 << i
+		value(known[i])
+	}
+}
+
+// likeAny says whether encoding/json may take the key for one of these.
+func likeAny(key []byte, known []string) bool {
+	for _, k := range known {
+		if len(k) == len(key) && (k[0]^key[0])&^0x20 == 0 && bytes.EqualFold(key, []byte(k)) {
+			return true
+		}
+	}
+	for _, c := range key {
+		if c >= utf8.RuneSelf {
+			return true // letters that fold to ASCII exist
+		}
+	}
+	return false
+}
+
+func (s *claudeSkimmer) message(r *claudeRecord) {
+	s.object(claudeKeys.message, func(key string) {
+		switch key {
+		case "id":
+			r.Message.ID = s.text().String()
+		case "model":
+			r.Message.Model = s.text().String()
+		case "stop_reason":
+			r.Message.StopReason = s.text().String()
+		case "usage":
+			if s.peek() != 'n' {
+				r.Message.Usage = &claudeUsage{}
+				s.usage(r.Message.Usage)
+				return
+			}
+			s.skip()
+		case "content":
+			s.content(r)
+		}
+	})
+}
+
+func (s *claudeSkimmer) usage(u *claudeUsage) {
+	s.object(claudeKeys.usage, func(key string) {
+		switch key {
+		case "input_tokens":
+			u.Input = s.integer()
+		case "output_tokens":
+			u.Output = s.integer()
+		case "cache_read_input_tokens":
+			u.CacheRead = s.integer()
+		case "cache_creation_input_tokens":
+			u.CacheWrite = s.integer()
+		case "output_tokens_details":
+			s.object(claudeKeys.details, func(string) { u.Details.Thinking = s.integer() })
+		}
+	})
+}
+
+func (s *claudeSkimmer) content(r *claudeRecord) {
+	if s.peek() != '[' {
+		if said := s.words(s.text()); said != "" {
+			r.parts = []claudePart{{Type: "text", Text: said}}
+		}
+		return
+	}
+	s.enter('[')
+	for s.more(']') {
+		r.parts = append(r.parts, claudePart{})
+		s.part(&r.parts[len(r.parts)-1])
+	}
+}
+
+func (s *claudeSkimmer) part(p *claudePart) {
+	s.object(claudeKeys.part, func(key string) {
+		switch key {
+		case "type":
+			p.Type = s.text().String()
+		case "text":
+			p.Text = s.words(s.text())
+		case "id":
+			p.ID = s.text().String()
+		case "name":
+			p.Name = s.text().String()
+		case "tool_use_id":
+			p.ToolUseID = s.text().String()
+		case "is_error":
+			p.IsError = s.truth()
+		case "input":
+			p.given = s.source(s.raw())
+		case "content":
+			p.said = s.result()
+		}
+	})
+}
+
+// result is what contentText makes of the content of a tool's result.
+func (s *claudeSkimmer) result() string {
+	if s.peek() != '[' {
+		return s.words(s.text())
+	}
+	var texts []string
+	s.enter('[')
+	for s.more(']') {
+		var text string
+		s.object(claudeKeys.part[1:2], func(string) { text = s.words(s.text()) })
+		texts = append(texts, text)
+	}
+	return strings.Join(texts, "\n")
+}
+
+// words decodes as much of a text as is needed. What begins with nothing but space is decoded in full, since a text of
+// nothing else is none.
+func (s *claudeSkimmer) words(t skimText) string {
+	if s.need == 0 || len(t.raw) <= s.need {
+		return t.String()
+	}
+	head := t.head(s.need)
+	if len(bytes.TrimSpace(head)) == 0 {
+		return t.String()
+	}
+	return string(head)
+}
+
+// source is JSON as it stands, as much of it as is needed.
+func (s *claudeSkimmer) source(raw []byte) string {
+	if !utf8.Valid(raw) {
+		s.sure = false
+		return ""
+	}
+	if s.need > 0 && len(raw) > s.need {
+		n := s.need
+		for !utf8.RuneStart(raw[n]) {
+			n++
+		}
+		raw = raw[:n]
+	}
+	return string(raw)
+}
