@@ -6,8 +6,12 @@ func runnerFormats() []Format {
 		atifFormat(),
 		continueFormat(),
 		geminiFormat(),
+		halFormat(),
 		harborFormat(),
 		inspectFormat(),
 		piFormat(),
+		sweAgentFormat(),
+		sweBenchFormat(),
+		terminalBenchFormat(),
 	}
 }
