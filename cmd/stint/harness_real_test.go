@@ -15,7 +15,7 @@ import (
 )
 
 // realHarnesses are those whose programs CI installs.
-var realHarnesses = []string{"opencode", "qwen-code", "mini-swe", "kimi-cli", "kimi-code", "codex", "claude-code"}
+var realHarnesses = []string{"opencode", "qwen-code", "mini-swe", "kimi-cli", "kimi-code", "codex", "claude-code", "openhands", "vibe"}
 
 // requireHarness skips where a program is not installed; under CI, which installs it, that is a failure. Real programs take
 // five minutes in all, more than every other test together, so they play only where that is asked for.

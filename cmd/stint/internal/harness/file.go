@@ -95,6 +95,9 @@ type Log struct {
 	Name string `yaml:"name"`
 	Path string `yaml:"path"` // pattern under HOME; of several files the newest
 	New  bool   `yaml:"new"`  // the file only grows: keep what this attempt appended
+	Each bool   `yaml:"each"` // of several files, keep all that this attempt wrote, in the order of their names: a line for each JSON document
+	// Optional says that the program writes it only if it has something to say.
+	Optional bool `yaml:"optional"`
 }
 
 // EndRule reads an end. All its conditions must hold.
@@ -337,7 +340,7 @@ func fill(text string, v *Values) (string, error) {
 	if !strings.Contains(text, "{{") {
 		return text, nil
 	}
-	t, err := template.New("").Funcs(template.FuncMap{"json": jsonText}).Parse(text)
+	t, err := template.New("").Funcs(template.FuncMap{"json": jsonText, "replace": strings.ReplaceAll}).Parse(text)
 	var b strings.Builder
 	if err == nil {
 		err = t.Execute(&b, v)

@@ -11,6 +11,7 @@ import (
 	"path"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -108,9 +109,10 @@ func (h *home) prepare(f *File, v *Values, goesOn bool) error {
 		if !l.New {
 			continue
 		}
-		if name, err := h.newest(l.Path, v, time.Time{}); err == nil && name != "" {
-			if st, err := h.root.Lstat(name); err == nil {
-				h.sizes[name] = st.Size()
+		// What cannot be looked at now is kept whole afterwards.
+		if found, err := h.matches(l.Path, v); err == nil {
+			for _, f := range found {
+				h.sizes[f.name] = f.Size()
 			}
 		}
 	}
@@ -187,23 +189,42 @@ func (h *home) open(name string) (*os.File, error) {
 	return f, nil
 }
 
-// newest is the newest regular file of a pattern that was written since a time, "" if there is none.
-func (h *home) newest(pattern string, v *Values, since time.Time) (string, error) {
+// foundFile is a regular file of HOME with its name there.
+type foundFile struct {
+	name string
+	fs.FileInfo
+}
+
+// matches are the regular files of a pattern, in the order of their names.
+func (h *home) matches(pattern string, v *Values) ([]foundFile, error) {
 	pattern, err := fill(pattern, v)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	names, err := fs.Glob(h.root.FS(), path.Clean(filepath.ToSlash(pattern)))
 	if err != nil {
-		return "", fmt.Errorf("looking for the log %s: %w", pattern, err)
+		return nil, fmt.Errorf("looking for the log %s: %w", pattern, err)
 	}
-	best, at := "", since
+	slices.Sort(names)
+	var out []foundFile
 	for _, name := range names {
-		if st, err := h.root.Lstat(name); err == nil && st.Mode().IsRegular() && !st.ModTime().Before(at) {
-			best, at = name, st.ModTime()
+		if st, err := h.root.Lstat(name); err == nil && st.Mode().IsRegular() {
+			out = append(out, foundFile{name, st})
 		}
 	}
-	return best, nil
+	return out, nil
+}
+
+// newest is the newest regular file of a pattern that was written since a time, "" if there is none.
+func (h *home) newest(pattern string, v *Values, since time.Time) (string, error) {
+	found, err := h.matches(pattern, v)
+	best, at := "", since
+	for _, f := range found {
+		if !f.ModTime().Before(at) {
+			best, at = f.name, f.ModTime()
+		}
+	}
+	return best, err
 }
 
 // remove removes an entry and all in it.

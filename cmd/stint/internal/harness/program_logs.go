@@ -1,10 +1,14 @@
 package harness
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
+	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,6 +19,7 @@ import (
 const (
 	maxKeptLog   = 24 << 20
 	maxKeptError = 64 << 10
+	maxKeptFiles = 20_000      // of one log
 	afterLimit   = time.Minute // for one command after the attempt
 )
 
@@ -34,7 +39,11 @@ func (w *work) keep(ctx context.Context) {
 		}
 	}
 	for _, l := range w.opt.File.Logs {
-		if err := w.file(l); err != nil {
+		keep := w.file
+		if l.Each {
+			keep = w.files
+		}
+		if err := keep(l); err != nil && !(l.Optional && errors.Is(err, errNotWritten)) {
 			lost = append(lost, l.Name+": "+err.Error())
 		}
 	}
@@ -42,6 +51,8 @@ func (w *work) keep(ctx context.Context) {
 		w.logs = append(w.logs, logs.LogFile{Name: "not_kept", Data: []byte(strings.Join(lost, "\n") + "\n")})
 	}
 }
+
+var errNotWritten = errors.New("the program did not write it")
 
 // log is a kept file by its name in the harness file, nil if there is none.
 func (w *work) log(name string) []byte {
@@ -143,37 +154,93 @@ func (t *Trim) apply(data []byte, since time.Time) ([]byte, error) {
 	return json.Marshal(doc)
 }
 
+// changed is the time since which a file of this attempt was written: clocks of file systems are coarse.
+func (w *work) changed() time.Time { return w.since.Add(-2 * time.Second) }
+
 // file keeps a file of HOME.
 func (w *work) file(l Log) error {
-	since := w.since.Add(-2 * time.Second) // clocks of file systems are coarse
-	name, err := w.home.newest(l.Path, &w.values, since)
+	name, err := w.home.newest(l.Path, &w.values, w.changed())
 	if err != nil {
 		return err
 	}
 	if name == "" {
-		return fmt.Errorf("the program did not write it")
+		return errNotWritten
 	}
+	kept := logs.LogFile{Name: l.Name}
+	if kept.Data, kept.LeftOut, err = w.part(name, l.New, maxKeptLog); err != nil {
+		return err
+	}
+	w.logs = append(w.logs, kept)
+	return nil
+}
+
+// part reads a file of HOME, or what this attempt appended to it; of more bytes than may be kept the end, which says
+// how it went.
+func (w *work) part(name string, appended bool, most int64) (data []byte, leftOut int64, err error) {
 	f, err := w.home.open(name)
 	if err != nil {
-		return err
+		return nil, 0, err
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return fmt.Errorf("reading it: %w", err)
+		return nil, 0, fmt.Errorf("reading it: %w", err)
 	}
-	kept := logs.LogFile{Name: l.Name}
 	from := int64(0)
-	if before := w.home.sizes[name]; l.New && before > 0 && before <= st.Size() {
+	if before := w.home.sizes[name]; appended && before > 0 && before <= st.Size() {
 		from = before
 	}
-	if st.Size()-from > maxKeptLog {
-		kept.LeftOut = st.Size() - from - maxKeptLog // the end says how it went
-		from = st.Size() - maxKeptLog
+	if st.Size()-from > most {
+		leftOut = st.Size() - from - most
+		from = st.Size() - most
 	}
-	if kept.Data, err = io.ReadAll(io.NewSectionReader(f, from, st.Size()-from)); err != nil {
-		return fmt.Errorf("reading it: %w", err)
+	if data, err = io.ReadAll(io.NewSectionReader(f, from, st.Size()-from)); err != nil {
+		return nil, 0, fmt.Errorf("reading it: %w", err)
 	}
+	return data, leftOut, nil
+}
+
+// files keeps all files of a pattern that this attempt wrote as one, of too many the last ones.
+func (w *work) files(l Log) error {
+	found, err := w.home.matches(l.Path, &w.values)
+	if err != nil {
+		return err
+	}
+	kept := logs.LogFile{Name: l.Name}
+	var texts [][]byte
+	room := int64(maxKeptLog)
+	for _, f := range slices.Backward(found) {
+		if f.ModTime().Before(w.changed()) || l.New && w.home.sizes[f.name] == f.Size() {
+			continue
+		}
+		if room <= 0 || len(texts) >= maxKeptFiles {
+			kept.LeftOut += f.Size()
+			continue
+		}
+		data, leftOut, err := w.part(f.name, l.New, room)
+		if err != nil {
+			return fmt.Errorf("%s: %w", path.Base(f.name), err)
+		}
+		kept.LeftOut += leftOut
+		room -= int64(len(data))
+		texts = append(texts, oneLineOfJSON(data))
+	}
+	if len(texts) == 0 {
+		return errNotWritten
+	}
+	slices.Reverse(texts)
+	kept.Data = bytes.Join(texts, nil)
 	w.logs = append(w.logs, kept)
 	return nil
+}
+
+// oneLineOfJSON puts a JSON document on a line of its own; other texts stay as they are, with a line's end.
+func oneLineOfJSON(data []byte) []byte {
+	var b bytes.Buffer
+	if json.Compact(&b, data) != nil {
+		b.Reset()
+		b.Write(bytes.TrimSuffix(data, []byte("\n")))
+	}
+	b.WriteByte('\n')
+	return b.Bytes()
 }
