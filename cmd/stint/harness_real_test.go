@@ -150,12 +150,27 @@ func misbehaviours() map[string]misbehaviour {
 		"quota":        {tried{script: "quota"}, all("void:rate_limit"), sees("gateway error quota")},
 		"context":      {tried{script: "context-length"}, all("self cut"), sees("gateway error context_length", "journal agent_exit context_overflow")},
 		// The retries of mini-swe-agent and Kimi Code are off, so that the gateway's are the only ones.
-		"cut stream":  {tried{script: "cut-stream"}, map[string]string{"": "self clean", "mini-swe": "void:provider_error", "kimi-code": "void:provider_error"}, sees("gateway error cut_stream")},
-		"empty":       {tried{script: "empty*0"}, map[string]string{"": "self cut", "opencode": "self empty", "codex": "self empty", "claude-code": "self empty"}, sees("gateway notice empty_answer")},
-		"broad kill":  {tried{script: killEverything}, all("self cut"), sees("journal agent_exit SIGKILL", "gateway tool_call kill -9 -1")},
+		"cut stream": {tried{script: "cut-stream"}, map[string]string{"": "self clean", "mini-swe": "void:provider_error", "kimi-code": "void:provider_error"}, sees("gateway error cut_stream")},
+		"empty":      {tried{script: "empty*0"}, map[string]string{"": "self cut", "opencode": "self empty", "codex": "self empty", "claude-code": "self empty"}, sees("gateway notice empty_answer")},
+		"broad kill": {tried{script: killEverything}, all("self cut"), sees("journal agent_exit SIGKILL", "gateway tool_call kill -9 -1")},
+		"talk":       {tried{script: "unhelpful"}, map[string]string{"": "self empty", "mini-swe": "self cut"}, nil},
+		// Some go on after an answer that was cut.
+		"length":      {tried{script: "length"}, map[string]string{"": "self cut", "claude-code": "self clean", "qwen-code": "self clean", "mini-swe": "self clean"}, sees("gateway notice length")},
+		"overloaded":  {tried{script: "overloaded"}, all("void:provider_error"), sees("gateway error provider_error", "gateway retry provider_error")},
+		"key":         {tried{script: "key"}, all("void:provider_error"), sees("gateway error auth")},
+		"bad request": {tried{script: "bad-request"}, all("void:provider_error"), sees("gateway error bad_request")},
+		"hang up":     {tried{script: "hang-up"}, all("void:provider_error"), sees("gateway error provider_error", "gateway retry provider_error")},
+		"hang":        {tried{script: "hang", attempt: "wall: 25s, requests: 40"}, all("void:provider_error"), sees("gateway error no answer within")},
+		"no body":     {tried{script: "nothing"}, all("void:provider_error"), sees("gateway error provider_error")},
+		"own retries": {tried{script: "server-error", gateway: "retry: false", attempt: "wall: 30s, requests: 12"}, all("void:provider_error"),
+			map[string][]string{"": {"gateway error provider_error"}, "codex": {"reader retry Reconnecting... 1/1", "reader error internal_server_error"},
+				"claude-code": {"reader error API Error: 500", "reader end status=success is_error=true terminal_reason=api_error"}}},
 		"held output": {tried{script: "held-output", attempt: "wall: 100s, requests: 40"}, all("self clean"), map[string][]string{"mini-swe": {"reader notice tool_end: by=limit limit=time"}}},
 	}
 }
+
+// ownRequests are what programs make of one request that fails, with their own retries as low as they go.
+var ownRequests = map[string]int{"codex": 2, "claude-code": 1, "kimi-code": 1, "mini-swe": 1}
 
 // TestHarnessMisbehaviour has a model and its provider do wrong what real ones do wrong.
 func TestHarnessMisbehaviour(t *testing.T) {
@@ -188,6 +203,9 @@ func TestHarnessMisbehaviour(t *testing.T) {
 					if f := strings.SplitN(e, " ", 3); !out.event(f[0], f[1], f[2]) {
 						t.Errorf("no event %q", e)
 					}
+				}
+				if most := ownRequests[name]; what == "own retries" && most > 0 && len(out.requests) > most {
+					t.Errorf("one request that failed became %d, at most %d are known", len(out.requests), most)
 				}
 				if t.Failed() {
 					t.Log(out.eventList())
