@@ -160,7 +160,7 @@ func misbehaviours() map[string]misbehaviour {
 		"key":         {tried{script: "key"}, all("void:provider_error"), sees("gateway error auth")},
 		"bad request": {tried{script: "bad-request"}, all("void:provider_error"), sees("gateway error bad_request")},
 		"hang up":     {tried{script: "hang-up"}, all("void:provider_error"), sees("gateway error provider_error", "gateway retry provider_error")},
-		"hang":        {tried{script: "hang", attempt: "wall: 25s, requests: 40"}, all("void:provider_error"), sees("gateway error no answer within")},
+		"hang":        {tried{script: "hang", attempt: "wall: 30s, requests: 40"}, all("void:provider_error"), sees("gateway error no answer within")},
 		"no body":     {tried{script: "nothing"}, all("void:provider_error"), sees("gateway error provider_error")},
 		"own retries": {tried{script: "server-error", gateway: "retry: false", attempt: "wall: 30s, requests: 12"}, all("void:provider_error"),
 			map[string][]string{"": {"gateway error provider_error"}, "codex": {"reader retry Reconnecting... 1/1", "reader error internal_server_error"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
+	"github.com/stint-bench/stint/logs"
 )
 
 // protocolRequests are the same request in each protocol: a conversation with one call and its result.
@@ -89,6 +91,50 @@ func TestProtocols(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestProtocolsCost holds the costs and the budgets of the protocols against each other, whole and streamed: the same
+// work takes the same, and the request after the budget is refused in each one's own words.
+func TestProtocolsCost(t *testing.T) {
+	prices, err := logs.ParsePrices("p.yaml", []byte(`[{model: m, from: 2026-01-01, usd_per_mtok: {input: 100.0, cached: 10.0, output: 1000.0}, source: "http://x"}]`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewServer(&ModelSim{Answer: func(SimRequest) SimAnswer {
+		return SimAnswer{Content: "I look.", PromptTokens: 100, Cached: 60, Completion: 20}
+	}})
+	defer srv.Close()
+	p, err := gateway.NewProxy(gateway.ProxyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer p.Close()
+	for protocol, q := range protocolRequests {
+		for _, stream := range []bool{false, true} {
+			rec := gateway.NewRecorder(nil)
+			a, err := p.Open(gateway.Options{Model: gateway.Model{Name: "m", API: protocol, URL: srv.URL + "/v1"}, Recorder: rec, Prices: prices,
+				Budget: &gateway.Budget{Scope: gateway.ScopeAttempt, Tokens: 240}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var statuses [3]int
+			var said string
+			for i := range statuses {
+				statuses[i], said = throughProxy(t, p, a.Token(), q.path, fmt.Sprintf(q.body, stream))
+			}
+			a.Close()
+			if statuses != [3]int{200, 200, 403} || !strings.Contains(said, "the attempt budget of 240 tokens is used up") || strings.Contains(said, `"type":"error"`) != (protocol == "anthropic") {
+				t.Errorf("%s stream %v: statuses %v, at last %s", protocol, stream, statuses, said)
+			}
+			if got, want := recordedKinds(t, rec), "request answer request answer budget"; got != want {
+				t.Errorf("%s stream %v: recorded %s, want %s", protocol, stream, got, want)
+			}
+			// 2 × (40 × 100 + 60 × 10 + 20 × 1000) dollars for a million tokens each.
+			if u := a.Usage(); u.USD == nil || math.Abs(*u.USD-0.0492) > 1e-9 || *u.Requests != 2 || *u.In != 80 || *u.Cached != 120 || *u.Out != 40 {
+				t.Errorf("%s stream %v: usage %+v", protocol, stream, u)
+			}
+		}
 	}
 }
 
