@@ -96,6 +96,9 @@ func (b *eventBuilder) unreadable(line int, format string, args ...any) {
 	p := Problem{File: b.at.File, Line: line, Offset: b.at.Offset, Text: fmt.Sprintf(format, args...)}
 	if b.sink != nil {
 		b.sink.bad(p)
+		if b.sink.explicit && b.sink.episode == nil {
+			return // it belongs to no episode
+		}
 	} else {
 		b.problems = append(b.problems, p)
 	}

@@ -67,6 +67,7 @@ func (r *inspectReader) archive() {
 		if r.stopped() {
 			return
 		}
+		r.endEpisode()
 		file := r.input.path + "!" + name
 		data, err := readMember(members[name], &left)
 		if err != nil {
@@ -76,6 +77,7 @@ func (r *inspectReader) archive() {
 		}
 		r.readSample(file, 0, data, finiteJSON(data))
 	}
+	r.endEpisode()
 	r.place(r.input.path, 0, nil)
 	r.noSamples()
 }

@@ -155,8 +155,10 @@ func (r *Reader) records() iter.Seq[LogRecord] {
 		for _, f := range r.reports {
 			reports[f.Path] = f
 		}
+		repeats := repeatNumbers{}
 		for i := range r.logs {
 			s := newRowSink(&r.logs[i], reports, yield)
+			s.repeats = repeats
 			s.whole = r.whole
 			if err := s.in.format.read(s.in, s); err != nil {
 				r.err = err

@@ -26,7 +26,9 @@ func claimATIF(h *head) (claim, bool) {
 // readATIF reads trajectories of the Agent Trajectory Interchange Format, each an episode whose turns are the requests
 // of the user.
 func readATIF(in *logInput, out *rowSink) error {
+	out.explicit = true
 	for i := range in.files {
+		out.endEpisode()
 		a := openATIF(out, &in.files[i])
 		if a == nil {
 			continue

@@ -72,7 +72,9 @@ type halReader struct {
 
 // readHAL makes an episode of every task. How a task was graded differs by benchmark.
 func readHAL(in *logInput, out *rowSink) error {
+	out.explicit = true
 	for i := range in.files {
+		out.endEpisode()
 		f := &in.files[i]
 		data, err := f.data()
 		out.place(f.path, 0, data)

@@ -84,6 +84,7 @@ type harborTime struct {
 
 // readHarbor reads the trials of Harbor: an episode each, with a turn for each of its steps.
 func readHarbor(in *logInput, out *rowSink) error {
+	out.explicit = true
 	var result *inputFile
 	trajectories := map[string]*inputFile{} // by the folder within the trial
 	for i := range in.files {

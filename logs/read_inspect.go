@@ -31,6 +31,7 @@ func claimInspect(h *head) (claim, bool) {
 
 // readInspect reads the logs of Inspect AI: every sample of every epoch is an episode of one turn.
 func readInspect(in *logInput, out *rowSink) error {
+	out.explicit = true
 	for i := range in.files {
 		f := &in.files[i]
 		r := inspectReader{rowSink: out, input: f}
@@ -147,6 +148,7 @@ func (r *inspectReader) document() {
 		}
 		return nil
 	})
+	r.endEpisode()
 	if err != nil && (r.found > 0 || r.header.Status == "success" || r.header.Error == nil) {
 		r.place(r.input.path, 0, data)
 		r.unreadable(0, "the log: %s", clip(err.Error(), 200))
@@ -163,6 +165,7 @@ func (r *inspectReader) noSamples() {
 
 // readSample makes an episode of a sample. finite is raw without the numbers that JSON does not have.
 func (r *inspectReader) readSample(file string, base int64, raw, finite []byte) {
+	r.endEpisode()
 	r.found++
 	r.file, r.base = file, base
 	r.place(file, base, raw)

@@ -19,7 +19,9 @@ func claimSWEAgent(h *head) (claim, bool) {
 
 // readSWEAgent reads trajectories of SWE-agent: an episode each, which nobody has graded yet.
 func readSWEAgent(in *logInput, out *rowSink) error {
+	out.explicit = true
 	for i := range in.files {
+		out.endEpisode()
 		f := &in.files[i]
 		data, err := f.data()
 		out.place(f.path, 0, data)

@@ -80,9 +80,9 @@ type sweTrial struct {
 	patch   *swePatch
 	status  string // resolved, unresolved, error, empty_patch, incomplete; "" = nobody says
 	report  *sweReport
-	log     string // the end of run_instance.log
-	why     string // of an infrastructure's failure
-	placeOf int    // 1 prediction, 2 run, 3 report
+	log     *string // the end of run_instance.log
+	why     string  // of an infrastructure's failure
+	placeOf int     // 1 prediction, 2 run, 3 report
 }
 
 type swePatch struct {
@@ -114,6 +114,7 @@ type sweReader struct {
 // readSWEBench joins predictions, reports of instances and reports of runs: an episode for every instance of every run,
 // and for every prediction that no run has judged.
 func readSWEBench(in *logInput, out *rowSink) error {
+	out.explicit = true
 	r := sweReader{rowSink: out, trials: map[[3]string]*sweTrial{}, patches: map[[2]string]*swePatch{}}
 	for i := range in.files {
 		f := &in.files[i]
@@ -283,7 +284,8 @@ func (r *sweReader) text(f *inputFile) {
 		t.at, t.sha = r.at, r.sha
 	}
 	if f.part == "run_instance.log" {
-		t.log = strings.ToValidUTF8(string(data[max(0, len(data)-tailBytes):]), "\uFFFD")
+		tail := strings.ToValidUTF8(string(data[max(0, len(data)-tailBytes):]), "\uFFFD")
+		t.log = &tail
 		return
 	}
 	patch := string(data)
@@ -328,7 +330,11 @@ func (r *sweReader) tell(t *sweTrial) {
 		r.at, r.sha = p.at, p.sha
 		r.modelSaid(p.text)
 		a.LinesAdded, a.LinesDeleted, a.Files = &p.added, &p.deleted, &p.files
-		empty = empty || strings.TrimSpace(p.text) == ""
+		none := strings.TrimSpace(p.text) == ""
+		if none && t.report != nil && t.report.Applied {
+			r.unreadable(0, "the patch is empty, though it was applied")
+		}
+		empty = empty || none
 		r.at, r.sha = t.at, t.sha
 	}
 	if empty {
@@ -357,16 +363,16 @@ func (r *sweReader) tell(t *sweTrial) {
 		g.value = &yes
 	case t.status == "unresolved", empty && t.status != "incomplete" && t.status != "":
 		g.value = &no
-	case strings.Contains(t.log, ">>>>> Patch Apply Failed"): // it counts among the errors, and is the model's doing
+	case t.log != nil && strings.Contains(*t.log, ">>>>> Patch Apply Failed"): // it counts among the errors, and is the model's doing
 		g.value, g.reason = &no, "build"
-	case t.status == "error", t.placeOf == 0 && t.log != "":
+	case t.status == "error", t.placeOf == 0 && t.log != nil:
 		g.stopped = "bench"
 	}
 	if t.why != "" {
 		r.harnessSaid(EventNotice, "infra_failure: "+clip(t.why, 200))
 	}
-	if t.log != "" && t.report == nil {
-		r.quoted("verifier", "run_instance.log: "+t.log)
+	if t.log != nil && t.report == nil {
+		r.quoted("verifier", "run_instance.log: "+*t.log)
 	}
 	r.gradeTrial(g)
 }

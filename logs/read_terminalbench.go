@@ -64,6 +64,7 @@ type terminalReader struct {
 
 // readTerminalBench makes an episode of every trial. The results of a run hold those of its trials once more.
 func readTerminalBench(in *logInput, out *rowSink) error {
+	out.explicit = true
 	r := terminalReader{rowSink: out, told: map[string]bool{}}
 	if f := in.part("run_metadata.json"); f != nil {
 		out.document(loneFile("run_metadata.json", f), "run_metadata.json", func(raw []byte) error { return json.Unmarshal(raw, &r.run) })
@@ -93,7 +94,7 @@ func (r *terminalReader) trial(raw []byte) error {
 		return nil
 	}
 	r.told[t.Name] = true
-	repeat := 1
+	repeat := 0
 	if m := terminalRepeat.FindStringSubmatch(t.Name); m != nil {
 		repeat, _ = strconv.Atoi(m[1])
 	}

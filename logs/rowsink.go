@@ -57,6 +57,8 @@ type rowSink struct {
 	in   *logInput
 	emit func(LogRecord) bool // false = nobody wants more
 	done bool
+	// explicit says that every episode of the log is begun by its reader.
+	explicit bool
 	// whole keeps the texts of events as they are.
 	whole bool
 	texts int // bytes in the events that are kept back
@@ -69,6 +71,30 @@ type rowSink struct {
 	last    *time.Time
 
 	reports map[string]*FileReport // by path
+	repeats repeatNumbers
+}
+
+// repeatNumbers are the repeats of each configuration and scenario that logs have told.
+type repeatNumbers map[[2]string]*toldRepeats
+
+type toldRepeats struct {
+	last int
+	told map[int]bool
+}
+
+// next is a repeat's number: the one its log says, or the next one if it says none or another log has said the same.
+func (n repeatNumbers) next(config, scenario string, says int) int {
+	key := [2]string{config, scenario}
+	of := n[key]
+	if of == nil {
+		of = &toldRepeats{told: map[int]bool{}}
+		n[key] = of
+	}
+	if says <= 0 || of.told[says] {
+		says = of.last + 1
+	}
+	of.told[says], of.last = true, max(of.last, says)
+	return says
 }
 
 // tokenSum adds up tokens; what nothing was said about stays nil.
@@ -89,7 +115,7 @@ func (s *tokenSum) add(t Tokens) {
 }
 
 func newRowSink(in *logInput, reports map[string]*FileReport, emit func(LogRecord) bool) *rowSink {
-	s := &rowSink{in: in, emit: emit, reports: reports}
+	s := &rowSink{in: in, emit: emit, reports: reports, repeats: repeatNumbers{}}
 	s.eventBuilder = &eventBuilder{row: &AttemptRow{}, via: ViaReader, sink: s}
 	s.at = Place{File: in.files[0].path}
 	return s
@@ -175,16 +201,16 @@ func (in *logInput) episodeID(key string) string {
 }
 
 // beginEpisode ends the episode before and begins another one. What the row leaves open is filled in: id, place, the
-// configuration from model and harness, repeat 1.
+// configuration from model and harness, the number of the repeat.
 func (s *rowSink) beginEpisode(key string, row EpisodeRow) *EpisodeRow {
 	s.endEpisode()
 	row.Episode = cmp.Or(row.Episode, s.in.episodeID(key))
 	row.Model = cmp.Or(row.Model, s.in.firstOf(func(c claim) string { return c.model }))
 	row.HarnessVersion = cmp.Or(row.HarnessVersion, s.in.firstOf(func(c claim) string { return c.version }))
-	row.Repeat = max(row.Repeat, 1)
 	if row.Config == "" {
 		row.Config = strings.Join(nonEmpty(row.Model, row.Harness), "+")
 	}
+	row.Repeat = s.repeats.next(row.Config, row.Scenario, row.Repeat)
 	if row.File == "" {
 		row.Place = s.at
 	}

@@ -27,6 +27,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/klauspost/compress/zstd"
 
 	"github.com/stint-bench/stint/logs"
 )
@@ -290,6 +291,13 @@ func member(files map[string][]byte, name string) ([]byte, bool) {
 	if err != nil {
 		return nil, false
 	}
+	z.RegisterDecompressor(93, func(r io.Reader) io.ReadCloser { // Zstandard, as Inspect packs
+		d, err := zstd.NewReader(r)
+		if err != nil {
+			return io.NopCloser(strings.NewReader(""))
+		}
+		return d.IOReadCloser()
+	})
 	f, err := z.Open(inner)
 	if err != nil {
 		return nil, false
