@@ -215,25 +215,42 @@ func TestHarnessMisbehaviour(t *testing.T) {
 	}
 }
 
-// TestHarnessKilled ends stint by kill -9 in the middle of a turn of OpenCode and starts the same command again: the
+// killedHarnesses keep their conversations in quite different ways: a database, a session file, and one of a name that
+// stint chooses.
+var killedHarnesses = []string{"opencode", "codex", "claude-code"}
+
+// TestHarnessKilled ends stint by kill -9 in the middle of a turn of a program and starts the same command again: the
 // turn is played again by an agent that remembers the turn before it, and nothing of the one that was cut.
 func TestHarnessKilled(t *testing.T) {
-	requireHarness(t, "opencode")
+	for _, name := range killedHarnesses {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireHarness(t, name)
+			killAndGoOn(t, name)
+		})
+	}
+}
+
+func killAndGoOn(t *testing.T, name string) {
+	f, err := harness.Load(name, "")
+	if err != nil {
+		t.Fatal(err)
+	}
 	dir := t.TempDir()
 	var out outcome
 	var running *exec.Cmd
 	const change = 1
 	kill := make(chan struct{}, 1)
 	c := tried{changes: change, answered: func(_ int, r harness.SimRequest) {
-		// The second answer to the change is being asked for: a command of its turn has run.
-		if running != nil && turnsAsked(r) == 2 && r.Messages[len(r.Messages)-1].Role == "tool" {
+		// A command of the change has run.
+		if running != nil && ranCommands(r, change) {
 			kill <- struct{}{}
 			_ = running.Process.Kill()
 			running = nil
 		}
 	}}
 	url := c.simulate(t, &out)
-	writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, change, "m", "opencode", "", url, "bubblewrap", "", "wall: 5m", "provider_wait: 2s", "chat"))
+	writeFile(t, dir, "study.yaml", fmt.Sprintf(triedStudy, checkSeed, change, "m", name, "", url, "bubblewrap", "", "wall: 5m", "provider_wait: 2s", f.Protocol))
 	cmd := command(t, dir, nil, "run", "study.yaml", "-o", "run", "-q")
 	running = cmd
 	if err := cmd.Run(); err == nil || len(kill) != 1 {
@@ -248,28 +265,36 @@ func TestHarnessKilled(t *testing.T) {
 	}
 	// The first request of the turn that was played again: the whole turn before, and the change once.
 	again := out.requests[before]
-	if n := turnsAsked(again); n != 2 {
-		t.Errorf("the resumed agent was asked for %d turns, want the first and once the second", n)
-	}
-	ran := false
-	for _, m := range again.Messages {
-		ran = ran || m.Role == "tool"
-		for _, call := range m.Calls {
-			if strings.Contains(call.Arguments, "# turn 1.") {
-				t.Errorf("the resumed agent remembers what was cut: %.200q", call.Arguments)
-			}
+	for turn := range change + 1 {
+		if n := timesAsked(again, *out.tables.Turns[turn].ChangeText); n != 1 {
+			t.Errorf("the resumed agent was asked for turn %d %d times, want once", turn, n)
 		}
 	}
-	if !ran {
+	if !ranCommands(again, 0) {
 		t.Error("the resumed agent does not remember the commands of the first turn")
+	}
+	if ranCommands(again, change) {
+		t.Error("the resumed agent remembers what was cut")
 	}
 }
 
-// turnsAsked counts the requests of turns in a conversation.
-func turnsAsked(r harness.SimRequest) int {
-	n := 0
+// ranCommands says whether a conversation holds a command of a turn, as the scripted model writes them.
+func ranCommands(r harness.SimRequest, turn int) bool {
 	for _, m := range r.Messages {
-		if m.Role == "user" {
+		for _, call := range m.Calls {
+			if strings.Contains(call.Arguments, fmt.Sprintf("# turn %d.", turn)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// timesAsked counts the messages of a conversation that ask for a change.
+func timesAsked(r harness.SimRequest, change string) int {
+	n, begin := 0, strings.SplitN(change, "\n", 2)[0]
+	for _, m := range r.Messages {
+		if m.Role == "user" && strings.Contains(m.Text, begin) {
 			n++
 		}
 	}
