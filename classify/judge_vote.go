@@ -20,14 +20,21 @@ type suspect struct {
 	inputs string  // hash of what the judge is asked about
 	budget int     // tokens of a packet
 	again  int     // how often it was asked again from the start
+
+	built    *Packet
+	builtFor packetOptions
 }
 
-// packet builds what is shown of the attempt.
+// packet builds what is shown of the attempt, or returns the one that was built last if it is the same.
 func (it *suspect) packet(opt packetOptions) *Packet {
 	b := it.parts
 	opt.tokens, opt.plain = it.budget, it.parts.opt.plain
+	if it.built != nil && it.builtFor.tokens == opt.tokens && it.builtFor.masked == opt.masked && slices.Equal(it.builtFor.asked, opt.asked) {
+		return it.built
+	}
 	b.opt = opt
-	return b.build()
+	it.built, it.builtFor = b.build(), opt
+	return it.built
 }
 
 // vote is what one round of questions about an attempt came to: a label with its quotes, or why there is none.
@@ -56,7 +63,11 @@ const maxNeeds = 2
 // ask puts one question and what follows from its answers: one more try with twice the room for an incomplete answer,
 // more of the log if it is asked for, one chance to mend quotes that do not count.
 func (p *pass) ask(it *suspect, name string, masked bool) (*vote, error) {
-	sheet := draw(p.book, p.opt.Seed, it.name, name)
+	drawn := name
+	if it.again > 0 { // other codes, so that it is another question
+		drawn = fmt.Sprintf("%d/%s", it.again, name)
+	}
+	sheet := draw(p.book, p.opt.Seed, it.name, drawn)
 	opt := packetOptions{masked: masked}
 	q := &question{sheet: sheet, brief: p.brief(), output: p.opt.MaxOutput}
 	doubled, repaired := false, false

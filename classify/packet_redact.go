@@ -15,8 +15,8 @@ import (
 // throughout an episode, and none that tells anything elsewhere. The zero value of plain redacts.
 type redactor struct {
 	key   []byte
-	names []string // of model, harness and scenario: the judge must not know them
-	plain bool     // redact nothing but the names
+	names []*regexp.Regexp // of model and harness: the judge must not know them
+	plain bool             // redact nothing but the names
 }
 
 func newRedactor(episode *logs.EpisodeRow, id string, plain bool) *redactor {
@@ -25,14 +25,14 @@ func newRedactor(episode *logs.EpisodeRow, id string, plain bool) *redactor {
 	if episode == nil {
 		return r
 	}
-	models := append(strings.Split(deref(episode.ModelReturned), ", "), episode.Model)
-	for _, n := range append(models, episode.Harness) {
+	names := append(strings.Split(deref(episode.ModelReturned), ", "), episode.Model, episode.Harness)
+	slices.SortFunc(names, func(a, b string) int { return len(b) - len(a) })
+	for _, n := range slices.Compact(names) {
 		// A word such as "weak" says nothing, and masking it would spoil sentences.
 		if len(n) >= 6 || len(n) >= 4 && strings.ContainsAny(n, "-0123456789") {
-			r.names = append(r.names, n)
+			r.names = append(r.names, regexp.MustCompile(`(?i)`+regexp.QuoteMeta(strings.ToValidUTF8(n, "\uFFFD"))))
 		}
 	}
-	slices.SortFunc(r.names, func(a, b string) int { return len(b) - len(a) })
 	return r
 }
 
@@ -70,8 +70,13 @@ type secretSpan struct {
 	kind       string
 }
 
-// redact returns the text with placeholders.
+// redact returns the text with placeholders, and without ANSI codes, which say nothing and hide where a word begins.
 func (r *redactor) redact(m mapped) mapped {
+	var codes []edit
+	for _, c := range ansiCode.FindAllStringIndex(m.text, -1) {
+		codes = append(codes, edit{c[0], c[1], ""})
+	}
+	m = m.splice(codes)
 	spans := r.secrets(m.text)
 	edits := make([]edit, 0, len(spans))
 	at := 0
@@ -205,17 +210,13 @@ func cutTokens(s string, gap []int) []secretSpan {
 	return out
 }
 
-// wordsOf finds a name where it stands as a word of its own, without regard to case.
-func wordsOf(s, name string) []secretSpan {
-	re, err := regexp.Compile(`(?i)` + regexp.QuoteMeta(name))
-	if err != nil {
-		return nil
-	}
+// wordsOf finds a name where it stands as a word of its own.
+func wordsOf(s string, name *regexp.Regexp) []secretSpan {
 	var out []secretSpan
 	word := func(i int) bool {
 		return i >= 0 && i < len(s) && (s[i] == '_' || s[i] >= '0' && s[i] <= '9' || s[i] >= 'a' && s[i] <= 'z' || s[i] >= 'A' && s[i] <= 'Z')
 	}
-	for _, m := range re.FindAllStringIndex(s, -1) {
+	for _, m := range name.FindAllStringIndex(s, -1) {
 		if !word(m[0]-1) && !word(m[1]) {
 			out = append(out, secretSpan{m[0], m[1], "name"})
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
@@ -276,6 +277,32 @@ func (x *explanation) annotators(w io.Writer) {
 			mark = "  ← counts"
 		}
 		fmt.Fprintf(w, "  %s %s: %s, %s%s\n", o.AnnotatorKind, clean(o.Annotator), verdictWord(o), o.Strength, mark)
+		if o.AnnotatorKind == logs.AnnotatorJudge {
+			printJudged(w, o)
+		}
+	}
+}
+
+// printJudged shows the votes of a judge, and the quotes that were found where they are said to stand.
+func printJudged(w io.Writer, v *logs.VerdictRow) {
+	if len(v.Votes) > 0 {
+		fmt.Fprintf(w, "     votes: %s; %s\n", clean(strings.Join(v.Votes, ", ")), clean(strings.Join(v.RuleIDs, ", ")))
+	}
+	if v.Clause != nil {
+		fmt.Fprintf(w, "     clause %s\n", clean(*v.Clause))
+	}
+	var quotes []classify.Evidence
+	if json.Unmarshal([]byte(v.Evidence), &quotes) != nil {
+		return
+	}
+	for _, q := range quotes {
+		if q.Quote == "" {
+			continue
+		}
+		fmt.Fprintf(w, "     %s: “%s”\n", clean(q.Role), clean(q.Quote))
+		if q.File != "" {
+			fmt.Fprintf(w, "       %s in %s  byte %d\n", clean(q.What), clean(q.File), q.Offset)
+		}
 	}
 }
 
