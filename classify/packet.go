@@ -166,9 +166,14 @@ func (b *builder) clean(it *Item, text string) mapped {
 		m = unchanged(strings.ToValidUTF8(m.text, "\uFFFD"))
 	}
 	m = b.red.redact(m)
-	if it.Trusted || it.Kind == kindClause || it.Kind == kindChange {
+	if it.Trusted || it.Kind == kindSkeleton {
 		return m
 	}
+	return b.unspoken(m)
+}
+
+// unspoken notes text that speaks to its reader, and masks it if it is to be.
+func (b *builder) unspoken(m mapped) mapped {
 	if spans := spokenTo(m.text); len(spans) > 0 {
 		b.packet.Flagged = true
 		if b.opt.masked {

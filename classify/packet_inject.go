@@ -14,8 +14,8 @@ var toReader = sync.OnceValue(func() *regexp.Regexp {
 	var leaves []string
 	for _, l := range Codebook().Leaves {
 		_, name, _ := strings.Cut(l.ID, ".")
-		// These two are words of every log and every service.
-		if strings.Contains(name, "_") && l.ID != LeafToolCall && l.ID != LeafRateLimit {
+		// These are words of every log and every service.
+		if strings.Contains(name, "_") && l.ID != LeafToolCall && l.ID != LeafRateLimit && l.ID != LeafAgentExit {
 			leaves = append(leaves, regexp.QuoteMeta(name))
 		}
 	}

@@ -103,8 +103,8 @@ func TestRedact(t *testing.T) {
 			secret, text := kind.make(draw)
 			in := settings[(i+k)%len(settings)](text)
 			// A long secret may be broken at a line end, or written as two strings.
-			if at := len(in) - len(secret)/2; i >= 8 && len(secret) >= 24 && strings.HasSuffix(text, secret) {
-				at = strings.Index(in, secret) + len(secret)/2
+			if i >= 8 && len(secret) >= 24 && strings.HasSuffix(text, secret) {
+				at := strings.Index(in, secret) + len(secret)/2
 				in = in[:at] + []string{"\n", "\" +\n    \""}[i%2] + in[at:]
 			}
 			out := red.redact(unchanged(in)).text

@@ -251,7 +251,11 @@ func (b *builder) skeleton() {
 	var lines []string
 	for i := 0; i < n; i += step {
 		e := &b.f.events[i]
-		lines = append(lines, fmt.Sprintf("%d %s/%s %s", i, e.Channel, e.Kind, clip(b.red.redact(unchanged(clip(strings.Join(strings.Fields(e.Text[:min(len(e.Text), 400)]), " "), 120))).text, 60)))
+		m := b.red.redact(unchanged(clip(strings.Join(strings.Fields(e.Text[:min(len(e.Text), 400)]), " "), 120)))
+		if !b.trusts(e) {
+			m = b.unspoken(m)
+		}
+		lines = append(lines, fmt.Sprintf("%d %s/%s %s", i, e.Channel, e.Kind, clip(m.text, 60)))
 	}
 	if step > 1 {
 		lines = append(lines, fmt.Sprintf("(every %dth of %d events)", step, n))
