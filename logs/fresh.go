@@ -8,8 +8,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-
-	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
 // stampName is the file beside the tables that says what they were made from.
@@ -129,7 +127,7 @@ func relabel(d *RunDir, now sourceStamp) ([]Problem, error) {
 		return nil, err
 	}
 	t.setEnds()
-	w := &tablesWriter{dir: dir, mem: memory.DefaultAllocator}
+	w := &tablesWriter{dir: dir}
 	defer w.abort()
 	if w.episodes, err = createTable[EpisodeRow](w, nil, "episodes"); err != nil {
 		return nil, err

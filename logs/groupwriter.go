@@ -2,16 +2,11 @@ package logs
 
 import (
 	"bufio"
-	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime"
 
-	"github.com/apache/arrow/go/v17/arrow"
-	"github.com/apache/arrow/go/v17/parquet"
-	"github.com/apache/arrow/go/v17/parquet/compress"
-	"github.com/apache/arrow/go/v17/parquet/file"
 	"github.com/apache/arrow/go/v17/parquet/metadata"
 )
 
@@ -37,51 +32,20 @@ func newGroupWriter(out *bufio.Writer, cols []column) *groupWriter {
 	return &groupWriter{out: out, cols: cols}
 }
 
-// add takes over a record as the next row group.
-func (g *groupWriter) add(rec arrow.Record) error {
+// add lets encode make the next row group.
+func (g *groupWriter) add(encode func() ([]byte, error)) error {
 	if len(g.pending) >= runtime.GOMAXPROCS(0) {
 		if err := g.flush(); err != nil {
-			rec.Release()
 			return err
 		}
 	}
 	done := make(chan encodedGroup, 1)
 	g.pending = append(g.pending, done)
 	go func() {
-		b, err := encodeGroups(g.cols, rec)
+		b, err := encode()
 		done <- encodedGroup{b, err}
 	}()
 	return nil
-}
-
-// encodeGroups makes a Parquet file of records, each a row group. The writer of arrow v17 panics on some errors.
-func encodeGroups(cols []column, recs ...arrow.Record) (b []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("parquet: %v", p)
-		}
-	}()
-	var buf bytes.Buffer
-	out := bufio.NewWriterSize(&buf, 64<<10)
-	w := file.NewParquetWriter(keepOpen{out}, parquetSchema(cols), file.WithWriterProps(writerProperties(cols)))
-	for _, rec := range recs {
-		if err := writeGroup(w, rec); err != nil {
-			return nil, err
-		}
-	}
-	err = errors.Join(w.Close(), out.Flush())
-	return buf.Bytes(), err
-}
-
-// writerProperties: texts that hardly repeat get no dictionary, and no text gets statistics that nobody can use.
-func writerProperties(cols []column) *parquet.WriterProperties {
-	opts := []parquet.WriterProperty{parquet.WithCompression(compress.Codecs.Zstd), parquet.WithVersion(parquet.V2_LATEST), parquet.WithCreatedBy("stint")}
-	for _, c := range cols {
-		if c.kind == textColumn && (c.name == "text" || c.name == "sha256") {
-			opts = append(opts, parquet.WithDictionaryFor(c.name, false), parquet.WithStatsFor(c.name, false))
-		}
-	}
-	return parquet.NewWriterProperties(opts...)
 }
 
 // flush writes the oldest row group that is under way.
@@ -157,7 +121,7 @@ func (g *groupWriter) close() error {
 		}
 	}
 	if g.meta == nil { // no rows at all
-		b, err := encodeGroups(g.cols)
+		b, err := encodeGroup(g.cols, []struct{}(nil))
 		if err != nil {
 			return err
 		}

@@ -1,8 +1,6 @@
 package logs
 
-import (
-	"github.com/apache/arrow/go/v17/arrow/memory"
-)
+import ()
 
 // IngestOptions are the options of [IngestRun].
 type IngestOptions struct {
@@ -24,7 +22,7 @@ func IngestRun(d *RunDir, out string, opt IngestOptions) (Counts, []Problem, err
 	if err != nil {
 		return n, nil, err
 	}
-	w, err := createTables(out, memory.DefaultAllocator)
+	w, err := createTables(out)
 	if err != nil {
 		return n, nil, err
 	}

@@ -8,8 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-
-	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
 // LogIngest is what [IngestLogs] did.
@@ -33,7 +31,7 @@ const (
 // file was taken for. It holds a few thousand rows at a time, and the rows of episodes, which come sorted. The files
 // are replaced at once at the end; if ctx ends before, nothing is written. onRecord, which may be nil, is told how many records there were so far.
 func IngestLogs(ctx context.Context, r *Reader, out string, onRecord func(n int)) (*LogIngest, error) {
-	w, err := createTables(out, memory.DefaultAllocator)
+	w, err := createTables(out)
 	if err != nil {
 		return nil, err
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"unicode/utf16"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // skimText is a string of the input, without its quotes.
@@ -18,7 +19,8 @@ func (t skimText) String() string {
 	if t.plain && utf8.Valid(t.raw) {
 		return string(t.raw)
 	}
-	return string(t.appendTo(make([]byte, 0, len(t.raw)), len(t.raw)))
+	b := t.appendTo(make([]byte, 0, len(t.raw)), len(t.raw))
+	return unsafe.String(unsafe.SliceData(b), len(b)) // nobody else has b
 }
 
 // is says whether the text is these words; it is quick for texts without escapes.

@@ -1,0 +1,184 @@
+package logs
+
+import (
+	"bufio"
+	"bytes"
+	"errors"
+	"fmt"
+	"reflect"
+	"time"
+	"unsafe"
+
+	"github.com/apache/arrow/go/v17/parquet"
+	"github.com/apache/arrow/go/v17/parquet/compress"
+	"github.com/apache/arrow/go/v17/parquet/file"
+	"github.com/apache/arrow/go/v17/parquet/schema"
+)
+
+// keepOpen hides the Close of a writer from the Parquet writer, which would call it.
+type keepOpen struct{ w *bufio.Writer }
+
+func (k keepOpen) Write(p []byte) (int, error) { return k.w.Write(p) }
+
+func parquetSchema(cols []column) *schema.GroupNode {
+	fields := make(schema.FieldList, len(cols))
+	for i, c := range cols {
+		fields[i] = parquetNode(c)
+	}
+	return schema.MustGroup(schema.NewGroupNode("schema", parquet.Repetitions.Required, fields, -1))
+}
+
+func parquetNode(c column) schema.Node {
+	rep := parquet.Repetitions.Required
+	if c.nullable {
+		rep = parquet.Repetitions.Optional
+	}
+	logical := func(t schema.LogicalType, p parquet.Type) schema.Node {
+		return schema.MustPrimitive(schema.NewPrimitiveNodeLogical(c.name, rep, t, p, -1, -1))
+	}
+	switch c.kind {
+	case intColumn:
+		return schema.NewInt64Node(c.name, rep, -1)
+	case uintColumn:
+		return logical(schema.NewIntLogicalType(64, false), parquet.Types.Int64)
+	case floatColumn:
+		return schema.NewFloat64Node(c.name, rep, -1)
+	case boolColumn:
+		return schema.NewBooleanNode(c.name, rep, -1)
+	case timeColumn:
+		return logical(schema.NewTimestampLogicalType(true, schema.TimeUnitMillis), parquet.Types.Int64)
+	case listColumn:
+		item := schema.MustPrimitive(schema.NewPrimitiveNodeLogical("element", parquet.Repetitions.Required, schema.StringLogicalType{}, parquet.Types.ByteArray, -1, -1))
+		return schema.MustGroup(schema.ListOfWithName(c.name, item, parquet.Repetitions.Required, -1))
+	}
+	return logical(schema.StringLogicalType{}, parquet.Types.ByteArray)
+}
+
+// writerProperties: texts that hardly repeat get no dictionary, and no statistics that nobody can use.
+func writerProperties(cols []column) *parquet.WriterProperties {
+	opts := []parquet.WriterProperty{parquet.WithCompression(compress.Codecs.Zstd), parquet.WithVersion(parquet.V2_LATEST), parquet.WithCreatedBy("stint")}
+	for _, c := range cols {
+		if c.kind == textColumn && (c.name == "text" || c.name == "sha256") {
+			opts = append(opts, parquet.WithDictionaryFor(c.name, false), parquet.WithStatsFor(c.name, false))
+		}
+	}
+	return parquet.NewWriterProperties(opts...)
+}
+
+// encodeGroup makes a Parquet file of rows, one row group. The writer of arrow v17 panics on some errors.
+func encodeGroup[T any](cols []column, rows []T) (b []byte, err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("parquet: %v", p)
+		}
+	}()
+	var buf bytes.Buffer
+	out := bufio.NewWriterSize(&buf, 64<<10)
+	w := file.NewParquetWriter(keepOpen{out}, parquetSchema(cols), file.WithWriterProps(writerProperties(cols)))
+	if len(rows) > 0 {
+		group := w.AppendRowGroup()
+		for i := range cols {
+			cw, err := group.NextColumn()
+			if err != nil {
+				return nil, err
+			}
+			if err := errors.Join(writeColumn(cw, &cols[i], rows), cw.Close()); err != nil {
+				return nil, fmt.Errorf("column %s: %w", cols[i].name, err)
+			}
+		}
+		if err := group.Close(); err != nil {
+			return nil, err
+		}
+	}
+	err = errors.Join(w.Close(), out.Flush())
+	return buf.Bytes(), err
+}
+
+// writeColumn hands the values of a column that are not null to the writer, with the levels that say where they belong.
+func writeColumn[T any](cw file.ColumnChunkWriter, c *column, rows []T) (err error) {
+	switch c.kind {
+	case listColumn:
+		return writeLists(cw.(*file.ByteArrayColumnChunkWriter), c, rows)
+	case textColumn:
+		values, defs := present(c, rows, func(v reflect.Value) parquet.ByteArray { return textBytes(v.String()) })
+		_, err = cw.(*file.ByteArrayColumnChunkWriter).WriteBatch(values, defs, nil)
+	case intColumn:
+		values, defs := present(c, rows, reflect.Value.Int)
+		_, err = cw.(*file.Int64ColumnChunkWriter).WriteBatch(values, defs, nil)
+	case uintColumn:
+		values, defs := present(c, rows, func(v reflect.Value) int64 { return int64(v.Uint()) })
+		_, err = cw.(*file.Int64ColumnChunkWriter).WriteBatch(values, defs, nil)
+	case floatColumn:
+		values, defs := present(c, rows, reflect.Value.Float)
+		_, err = cw.(*file.Float64ColumnChunkWriter).WriteBatch(values, defs, nil)
+	case boolColumn:
+		values, defs := present(c, rows, reflect.Value.Bool)
+		_, err = cw.(*file.BooleanColumnChunkWriter).WriteBatch(values, defs, nil)
+	case timeColumn:
+		values, defs := present(c, rows, func(v reflect.Value) int64 { return v.Addr().Interface().(*time.Time).UnixMilli() })
+		_, err = cw.(*file.Int64ColumnChunkWriter).WriteBatch(values, defs, nil)
+	default:
+		err = errors.New("no way to write it")
+	}
+	return err
+}
+
+// textBytes are the bytes of a text, not copied: the writer only reads them.
+func textBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+
+// present collects the values of a column that are not null, and the levels if it may be.
+func present[T, V any](c *column, rows []T, value func(reflect.Value) V) (values []V, defs []int16) {
+	values = make([]V, 0, len(rows))
+	if c.nullable {
+		defs = make([]int16, len(rows))
+	}
+	for i := range rows {
+		v, null := c.value(reflect.ValueOf(&rows[i]).Elem())
+		if null {
+			continue
+		}
+		values = append(values, value(v))
+		if c.nullable {
+			defs[i] = 1
+		}
+	}
+	return values, defs
+}
+
+// writeLists writes lists of text that are never null and have no null items. The definition level is 1 for an item and
+// 0 for an empty list; the repetition level is 1 for every item but the first.
+func writeLists[T any](cw *file.ByteArrayColumnChunkWriter, c *column, rows []T) error {
+	var values []parquet.ByteArray
+	var defs, reps []int16
+	for i := range rows {
+		list, _ := c.value(reflect.ValueOf(&rows[i]).Elem())
+		if list.Len() == 0 {
+			defs, reps = append(defs, 0), append(reps, 0)
+		}
+		for j := range list.Len() {
+			values = append(values, textBytes(list.Index(j).String()))
+			defs, reps = append(defs, 1), append(reps, int16(min(j, 1)))
+		}
+	}
+	_, err := cw.WriteBatch(values, defs, reps)
+	return err
+}
+
+// rowBytes is about how much room a row takes.
+func rowBytes(cols []column, row reflect.Value) int64 {
+	n := 8 * int64(len(cols))
+	for i := range cols {
+		switch c := &cols[i]; c.kind {
+		case textColumn:
+			if v, null := c.value(row); !null {
+				n += int64(v.Len())
+			}
+		case listColumn:
+			v, _ := c.value(row)
+			for j := range v.Len() {
+				n += int64(v.Index(j).Len())
+			}
+		}
+	}
+	return n
+}
