@@ -116,6 +116,7 @@ func TestProgramReaders(t *testing.T) {
 		{"kimi-cli", "stdout", "kimicli-unknown-tool.txt"},
 		{"kimi-cli", "wire.jsonl", "kimicli-empty-answer.jsonl"},
 		{"kimi-cli", "wire.jsonl", "kimicli-step-limit.jsonl"},
+		{"kimi-cli", "wire.jsonl", "kimicli-subagent.jsonl"},
 		{"kimi-code", "wire.jsonl", "kimicode-tools.jsonl"},
 		{"kimi-code", "wire.jsonl", "kimicode-compaction-failed.jsonl"},
 		{"kimi-code", "wire.jsonl", "kimicode-11.jsonl"},

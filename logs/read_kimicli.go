@@ -12,7 +12,7 @@ import (
 // says why a turn ended, and of its output the plain text, which does. Without a wire file the messages on its output
 // are read, which have no tokens.
 func readKimiCLI(b *eventBuilder, p programFiles) {
-	r := kimiReader{eventBuilder: b, answers: map[string]int{}, tools: map[string]string{}}
+	r := newKimiReader(b)
 	b.jsonLines(p, "wire.jsonl", r.cliLine)
 	b.time = nil
 	if !p.has("wire.jsonl") {
@@ -39,6 +39,28 @@ type kimiReader struct {
 	byStep     bool              // which is the end of the step
 	compacting *kimiCompaction   // begun and not ended
 	lastErr    string
+	sub        bool // of an agent that the model itself started
+	subs       map[string]*kimiReader
+}
+
+func newKimiReader(b *eventBuilder) *kimiReader {
+	return &kimiReader{eventBuilder: b, answers: map[string]int{}, tools: map[string]string{}, subs: map[string]*kimiReader{}}
+}
+
+// maxSubagents is how many agents below the main one are told apart.
+const maxSubagents = 1000
+
+// subagent reads what an agent did that the model started. Its answers and calls count, its prompts and ends do not.
+func (r *kimiReader) subagent(id string) *kimiReader {
+	s, known := r.subs[id]
+	if !known {
+		s = newKimiReader(r.eventBuilder)
+		s.sub = true
+		if len(r.subs) < maxSubagents {
+			r.subs[id] = s
+		}
+	}
+	return s
 }
 
 // kimiRepeats is the number of identical calls in a row that makes both programs end the turn.
@@ -116,6 +138,11 @@ type kimiCLIPayload struct {
 	WaitS     float64 `json:"wait_s"`
 	Error     string  `json:"error_type"`
 	Status    *int    `json:"status_code"`
+	AgentID   string  `json:"agent_id"` // of an agent below this one
+	Event     struct {
+		Type    string          `json:"type"`
+		Payload json.RawMessage `json:"payload"`
+	} `json:"event"`
 }
 
 func (r *kimiReader) cliLine(raw []byte) error {
@@ -134,16 +161,22 @@ func (r *kimiReader) cliLine(raw []byte) error {
 		return nil
 	}
 	r.time = unixTime(l.Timestamp)
+	return r.cliRecord(l.Message.Type, l.Message.Payload)
+}
+
+func (r *kimiReader) cliRecord(kind string, payload json.RawMessage) error {
 	var p kimiCLIPayload
-	if len(l.Message.Payload) > 0 {
-		if err := json.Unmarshal(l.Message.Payload, &p); err != nil {
+	if len(payload) > 0 {
+		if err := json.Unmarshal(payload, &p); err != nil {
 			return err
 		}
 	}
-	switch l.Message.Type {
+	switch kind {
 	case "TurnBegin":
 		r.last, r.streak, r.idle = "", 0, false
-		r.prompted(contentText(p.UserInput))
+		if !r.sub {
+			r.prompted(contentText(p.UserInput))
+		}
 	case "StepBegin":
 		r.idle = false
 	case "ContentPart":
@@ -167,10 +200,17 @@ func (r *kimiReader) cliLine(raw []byte) error {
 		if r.idle && r.streak >= kimiRepeats {
 			r.harnessSaid(EventLoopGuard, pairs("period", "1", "repeats", fmt.Sprint(r.streak)))
 		}
-		r.harnessSaid(EventEnd, "turn end")
+		if !r.sub {
+			r.harnessSaid(EventEnd, "turn end")
+		}
+	case "SubagentEvent":
+		if r.sub {
+			return nil // told by the agent between them as well
+		}
+		return r.subagent(p.AgentID).cliRecord(p.Event.Type, p.Event.Payload)
 	case "CompactionBegin", "ToolCallPart", "ApprovalRequest", "ApprovalResponse", "MCPLoadingBegin", "MCPLoadingEnd":
 	default:
-		r.unknownRecord(l.Message.Type)
+		r.unknownRecord(kind)
 	}
 	return nil
 }

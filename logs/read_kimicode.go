@@ -9,11 +9,21 @@ import (
 )
 
 // readKimiCode reads the lines that the attempt appended to the wire file of Kimi Code's main agent, protocols 1.1 to
-// 1.5, or, where that is missing, the messages on its output, which have no tokens. An error that came before the
-// wire file was written stands on stderr alone.
+// 1.5, and to those of the agents that the model started, all of them one after the other in agents.jsonl; or, where the
+// main agent's is missing, the messages on its output, which have no tokens. An error that came before the wire file
+// was written stands on stderr alone.
 func readKimiCode(b *eventBuilder, p programFiles) {
-	r := kimiReader{eventBuilder: b, answers: map[string]int{}, tools: map[string]string{}}
+	r := newKimiReader(b)
 	b.jsonLines(p, "wire.jsonl", r.codeLine)
+	b.jsonLines(p, "agents.jsonl", func(raw []byte) error {
+		var l struct {
+			AgentID string `json:"agentId"`
+		}
+		if err := json.Unmarshal(raw, &l); err != nil {
+			return err
+		}
+		return r.subagent(l.AgentID).codeLine(raw)
+	})
 	b.time = nil
 	if !p.has("wire.jsonl") {
 		b.jsonLines(p, "stdout", r.chatLine)
@@ -140,7 +150,9 @@ func (r *kimiReader) codeLine(raw []byte) error {
 		if e := l.Error; e != nil {
 			r.codeError(strings.Join(nonEmpty(e.Code, e.Cause.Code), ": "), e.Message)
 		}
-		r.harnessSaid(EventEnd, pairs("reason", clip(l.Reason, 60)))
+		if !r.sub {
+			r.harnessSaid(EventEnd, pairs("reason", clip(l.Reason, 60)))
+		}
 	case "turn.cancel", "prompt.aborted":
 		r.harnessSaid(EventNotice, l.Type)
 	default:
@@ -158,7 +170,7 @@ func kimiCodeBookkeeping(kind string) bool {
 		"turn.step.interrupted", "prompt.completed", "full_compaction.complete", "plan_mode.enter", "plan_mode.exit":
 		return true
 	}
-	return strings.HasPrefix(kind, "permission.") || strings.HasPrefix(kind, "token_counting.")
+	return strings.HasPrefix(kind, "permission.") || strings.HasPrefix(kind, "subagent.") || strings.HasPrefix(kind, "token_counting.")
 }
 
 // codeMessage is a message that no step wrote: the prompt, or a reminder.
@@ -177,7 +189,7 @@ func (r *kimiReader) codeMessage(raw json.RawMessage) error {
 	switch {
 	case m.Role == "assistant":
 		r.modelSaid(said)
-	case m.Role == "user" && (m.Origin.Kind == "" || m.Origin.Kind == "user") && !strings.HasPrefix(said, "<system-reminder>"):
+	case m.Role == "user" && !r.sub && (m.Origin.Kind == "" || m.Origin.Kind == "user") && !strings.HasPrefix(said, "<system-reminder>"):
 		r.prompted(said)
 	}
 	return nil

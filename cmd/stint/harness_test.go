@@ -361,6 +361,7 @@ func TestHarnessFiles(t *testing.T) {
 		"other protocol":   {"protocol: chat", "protocol: responses", 2, "model m has api chat, but harness faulty speaks responses"},
 		"key that is none": {"ends:", "end:", 2, `unknown field "end"`},
 		"bad template":     {"{{.Model}}", "{{.Modell}}", 2, "can't evaluate field Modell"},
+		"key of no line":   {"{in: stdout, match", "{in: stdout, key: role, match", 2, "ends[0] lacks what to look at"},
 		"path outside":     {"ends:", "clean: [../..]\nends:", 2, "leads out of HOME"},
 		"no way to begin":  {"first:", "next:", 2, "first is missing"},
 		"bad expression":   {"(?m)^done$", "(done", 2, "missing closing )"},
