@@ -4,7 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -59,62 +62,128 @@ type listedHarness struct {
 	Installed bool   `json:"installed"`
 	Where     string `json:"where,omitempty"`
 	Hint      string `json:"hint,omitempty"`
+
+	Measured *measuredHarness `json:"measured,omitempty"`
+
+	conversation string
 }
 
 func newHarnessListCmd(e *env) *cobra.Command {
-	var asJSON bool
+	var f listFlags
 	cmd := &cobra.Command{
-		Use:     "list",
-		Short:   "The agents stint ships, and which are installed here",
-		Long:    "list names the agents that stint ships a file for, with their pinned versions, and says\nwhich of them are installed in stint's cache ($STINT_CACHE, else the user's cache folder).",
-		Example: "  " + e.Self + " harness list",
-		Args:    cobra.NoArgs,
-		RunE: func(*cobra.Command, []string) error {
-			var list []listedHarness
-			for _, name := range harness.Shipped() {
-				l, err := e.listed(name)
-				if err != nil {
-					return err
-				}
-				list = append(list, l)
-			}
-			if asJSON {
-				return e.printJSON(list)
-			}
-			next := "harness check NAME"
-			for _, l := range list {
-				state := "installed"
-				if !l.Installed {
-					state, next = "not installed", "harness install NAME"
-				}
-				fmt.Fprintf(e.Stdout, "%-12s %-16s %-10s %-10s %s\n", l.Name, l.Title, l.Version, l.Protocol, state)
-			}
-			e.next("%s", next)
-			return nil
+		Use:   "list [NAME|FILE...]",
+		Short: "The agents stint ships, and which are installed here",
+		Long: `list names the agents that stint ships a file for, with their pinned versions, and says
+which of them are installed in stint's cache ($STINT_CACHE, else the user's cache folder).
+
+--measure plays with every installed one, a minute each: how long an answer takes that needs
+no work, how much memory the agent's processes hold while it builds a service, and what of a
+model's oddities its own record does not tell, so that the gateway alone does.`,
+		Example: "  " + e.Self + " harness list\n  " + e.Self + " harness list --json",
+		Args:    cobra.ArbitraryArgs,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return e.listHarnesses(cmd.Context(), args, f)
 		},
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&f.json, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&f.measure, "measure", false, "play with the installed ones and say what that took")
+	cmd.Flags().BoolVar(&f.markdown, "markdown", false, "print a table in Markdown")
+	cmd.MarkFlagsMutuallyExclusive("json", "markdown")
 	return cmd
 }
 
-// listed looks whether a harness is installed, without starting it.
-func (e *env) listed(name string) (listedHarness, error) {
-	f, err := harness.Load(name, "")
+type listFlags struct{ json, measure, markdown bool }
+
+func (e *env) listHarnesses(ctx context.Context, names []string, f listFlags) error {
+	if len(names) == 0 {
+		names = harness.Shipped()
+	}
+	var list []listedHarness
+	for _, name := range names {
+		l, err := e.listed(ctx, name, f.measure)
+		if err != nil {
+			return err
+		}
+		list = append(list, l)
+	}
+	switch {
+	case f.json:
+		return e.printJSON(list)
+	case f.markdown:
+		_, err := io.WriteString(e.Stdout, harnessTable(list, f.measure))
+		return err
+	}
+	next := "harness check NAME"
+	for _, l := range list {
+		state := "installed"
+		if !l.Installed {
+			state, next = "not installed", "harness install NAME"
+		}
+		if m := l.Measured; m != nil {
+			state = fmt.Sprintf("%.1f s (%.1f s of a processor), %.0f MB; by the gateway only: %s", m.StartS, m.StartCPU, m.MemoryMB, wordsOr(m.GatewayOnly, "nothing"))
+		}
+		fmt.Fprintf(e.Stdout, "%-12s %-16s %-10s %-10s %s\n", clean(l.Name), clean(l.Title), l.Version, l.Protocol, clean(state))
+	}
+	e.next("%s", next)
+	return nil
+}
+
+func wordsOr(words []string, none string) string {
+	if len(words) == 0 {
+		return none
+	}
+	return strings.Join(words, ", ")
+}
+
+// harnessTable is the table of a manual.
+func harnessTable(list []listedHarness, measured bool) string {
+	var b strings.Builder
+	b.WriteString("| `harness:` | program | protocol | conversation |")
+	if measured {
+		b.WriteString(" by the gateway only | one answer | of a processor | memory |")
+	}
+	b.WriteString("\n| --- | --- | --- | --- |" + strings.Repeat(" --- |", 4*boolInt(measured)) + "\n")
+	cell := func(s string) string { return strings.ReplaceAll(clean(s), "|", "\\|") }
+	for _, l := range list {
+		fmt.Fprintf(&b, "| `%s` | %s %s | %s | %s |", cell(l.Name), cell(l.Title), cell(l.Version), l.Protocol, l.conversation)
+		switch m := l.Measured; {
+		case m != nil:
+			fmt.Fprintf(&b, " %s | %.1f s | %.1f s | %.0f MB |", cell(wordsOr(m.GatewayOnly, "–")), m.StartS, m.StartCPU, m.MemoryMB)
+		case measured:
+			b.WriteString(" not installed here | | | |")
+		}
+		b.WriteString("\n")
+	}
+	return b.String()
+}
+
+// listed looks whether a harness is installed and, if asked for, plays with it.
+func (e *env) listed(ctx context.Context, name string, measure bool) (listedHarness, error) {
+	f, err := loadHarness(name)
 	if err != nil {
 		return listedHarness{}, err
 	}
-	l := listedHarness{Name: f.Name, Title: f.Title, Version: f.Version, Protocol: f.Protocol}
+	l := listedHarness{Name: f.Name, Title: f.Title, Version: f.Version, Protocol: f.Protocol, conversation: conversationOf(f)}
 	where, _, err := e.installer().Find(f)
 	var missing *harness.InstallError
 	switch {
 	case errors.As(err, &missing):
-		l.Hint = missing.Way
+		l.Hint, err = missing.Way, nil
 	case err != nil:
 		return l, err
 	default:
 		l.Installed, l.Where = true, where
 	}
-	return l, nil
+	if l.Installed && measure {
+		if f.Path() != "" {
+			if name, err = filepath.Abs(f.Path()); err != nil {
+				return l, fmt.Errorf("finding the harness file: %w", err)
+			}
+		}
+		e.say("measuring %s", f.Name)
+		l.Measured, err = e.measureHarness(ctx, f, name)
+	}
+	return l, err
 }
 
 func newHarnessShowCmd(e *env) *cobra.Command {
