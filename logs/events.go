@@ -41,10 +41,11 @@ type eventBuilder struct {
 	problems []Problem
 
 	// Of a log that is no attempt of stint's: limits are wider, and the events leave in portions.
-	sink *rowSink
-	base int    // events that have left
-	raw  []byte // the record that is being read
-	torn bool   // its line has no end
+	sink  *rowSink
+	base  int    // events that have left
+	start int    // number of the attempt's first event
+	raw   []byte // the record that is being read
+	torn  bool   // its line has no end
 
 	// Of the line that is being read.
 	via string
@@ -66,7 +67,7 @@ func (b *eventBuilder) add(e EventRow) {
 		b.sink.begun()
 	}
 	e.Episode, e.Turn, e.Attempt, e.AttemptOffset = b.row.Episode, b.row.Turn, b.row.Attempt, b.row.Offset
-	e.Seq, e.Via, e.Place, e.SHA256, e.Time = b.base+len(b.events), b.via, b.at, b.sha, b.time
+	e.Seq, e.Via, e.Place, e.SHA256, e.Time = b.next()-b.start, b.via, b.at, b.sha, b.time
 	e.Text = b.shorten(e.Text)
 	for _, s := range []**string{&e.Tool, &e.CallID} {
 		if *s != nil {
@@ -80,7 +81,7 @@ func (b *eventBuilder) add(e EventRow) {
 	}
 }
 
-// eventAt is an event of this attempt by its number, to be changed; one that has left already takes no change.
+// eventAt is an event by its number, to be changed; one that has left already takes no change.
 func (b *eventBuilder) eventAt(seq int) *EventRow {
 	if i := seq - b.base; i >= 0 && i < len(b.events) {
 		return &b.events[i]

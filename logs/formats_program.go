@@ -29,6 +29,7 @@ func programFormat(name, part, title string, recognise func(*head) (claim, bool)
 			f := &in.files[i]
 			p.files = append(p.files, placedFile{LogFile: LogFile{Name: f.part}, input: f})
 		}
+		out.promptTurns = true
 		programReaderOf(name)(out.eventBuilder, p)
 		return nil
 	}}

@@ -9,12 +9,15 @@ import (
 )
 
 // headBytes is how much of a file is looked at to recognise it.
-const headBytes = 64 << 10
+const (
+	headBytes     = 64 << 10
+	longHeadBytes = 4 << 20 // if its first line is longer than headBytes
+)
 
 // head is the beginning of a file, unpacked, by which its format is recognised.
 type head struct {
 	path  string // slash-separated, without .gz or .zst
-	bytes []byte // at most headBytes, without a byte-order mark
+	bytes []byte // at most longHeadBytes, without a byte-order mark
 	whole bool   // there is no more
 
 	// objects are the JSON objects it begins with: the lines of a file of lines, as far as they are complete or the
@@ -60,6 +63,7 @@ func newHead(name string, b []byte, whole bool) *head {
 	}
 	if !h.lines && text[0] == '{' {
 		h.objects, h.prelude = []fields{fieldsOf(text)}, false
+		h.lines = !whole && bytes.IndexByte(text, '\n') < 0 // or a document: nobody can tell
 	}
 	return h
 }

@@ -249,7 +249,11 @@ func (f *inputFile) head() (*head, error) {
 		return nil, err
 	}
 	defer u.Close()
-	b := make([]byte, headBytes+1)
+	most := headBytes
+	if b, _ := u.Peek(headBytes); len(b) == headBytes && bytes.IndexByte(b, '\n') < 0 {
+		most = longHeadBytes // the first line is long; a document without line breaks is no different here
+	}
+	b := make([]byte, most+1)
 	n, err := io.ReadFull(u, b)
 	if err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
 		return nil, err
@@ -258,7 +262,7 @@ func (f *inputFile) head() (*head, error) {
 	if u.packed {
 		name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	}
-	return newHead(name, b[:min(n, headBytes)], n <= headBytes), nil
+	return newHead(name, b[:min(n, most)], n <= most), nil
 }
 
 // data reads a document into memory. An error says that it is too long or cannot be read; what was read comes with it.
@@ -331,6 +335,7 @@ func spool(r io.Reader) (*randomFile, error) {
 type logInput struct {
 	format Format
 	files  []inputFile // sorted by path
+	same   int         // how many logs before this one have the same name
 }
 
 // part is the first file that is this part; nil if there is none.

@@ -146,6 +146,13 @@ func (r *Reader) recognise(formats []Format, files []inputFile, forced bool) {
 		slices.SortStableFunc(some, func(a, b inputFile) int { return cmp.Compare(a.path, b.path) })
 		r.logs = append(r.logs, groupInputs(f, some)...)
 	}
+	names := map[string]int{}
+	for i := range r.logs {
+		l := &r.logs[i]
+		key := l.format.Name + " " + l.files[0].name
+		l.same = names[key]
+		names[key]++
+	}
 }
 
 // records reads one log after another.

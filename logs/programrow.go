@@ -18,8 +18,15 @@ func (b *eventBuilder) modelSaid(said string) {
 
 // prompted is what was put before the model as a task.
 func (b *eventBuilder) prompted(said string) {
-	if strings.TrimSpace(said) != "" {
-		b.add(EventRow{Actor: "harness", Channel: ChannelPrompt, Kind: EventMessage, Text: said})
+	if strings.TrimSpace(said) == "" {
+		return
+	}
+	if n := len(b.events); b.sink != nil && b.sink.promptTurns && n > 0 && b.events[n-1].Channel != ChannelPrompt {
+		b.newTurn()
+	}
+	b.add(EventRow{Actor: "harness", Channel: ChannelPrompt, Kind: EventMessage, Text: said})
+	if b.sink != nil && b.sink.prompt == "" {
+		b.sink.prompt = preview(said)
 	}
 }
 
@@ -63,13 +70,13 @@ func (b *eventBuilder) failed(words string, status *int, ofProvider bool) {
 
 // answered is an answer of the model with its tokens; the returned index finds it in the events.
 func (b *eventBuilder) answered(t Tokens, words string) int {
-	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventModelAnswer, Tokens: t, Text: words})
+	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventModelAnswer, Tokens: t, Text: b.withUsage(t, words)})
 	return b.next() - 1
 }
 
 // summed are the tokens of all answers, of a program that does not say them for each.
 func (b *eventBuilder) summed(t Tokens) {
-	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventUsage, Tokens: t})
+	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventUsage, Tokens: t, Text: b.withUsage(t, "")})
 }
 
 // unknownRecord keeps that there was a record of a kind that the reader does not know.

@@ -17,6 +17,9 @@ import (
 // belong to the attempt's events.
 func readOpenHands(b *eventBuilder, p programFiles) {
 	r := openHandsReader{eventBuilder: b, answers: map[string]int{}, tools: map[string]string{}}
+	if b.sink != nil {
+		r.usage = openHandsUsages(p.get("base_state.json").Data)
+	}
 	names := p.named(func(_, base string) bool {
 		return strings.HasPrefix(base, "event-") && strings.HasSuffix(base, ".json")
 	})
@@ -40,6 +43,7 @@ func readOpenHands(b *eventBuilder, p programFiles) {
 type openHandsReader struct {
 	*eventBuilder
 	answers map[string]int    // the events of answers, by the model's response
+	usage   map[string]Tokens // by the model's response, of a log whose first events may have left when its end is read
 	tools   map[string]string // by call
 }
 
@@ -146,7 +150,7 @@ func (r *openHandsReader) answer(id string) {
 	if _, known := r.answers[id]; id == "" || known {
 		return
 	}
-	r.answers[id] = r.answered(Tokens{}, "")
+	r.answers[id] = r.answered(r.usage[id], "")
 }
 
 func (r *openHandsReader) observed(e *openHandsEvent) {
@@ -202,6 +206,25 @@ type openHandsUsage struct {
 	Reasoning  *int64 `json:"reasoning_tokens"`
 }
 
+func (u *openHandsUsage) tokens() Tokens {
+	return Tokens{Input: without(u.Prompt, u.CacheRead, u.CacheWrite), Cached: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Completion, Reasoning: u.Reasoning}
+}
+
+// openHandsUsages reads what each answer took from the state alone; what is wrong with it is told when it is read.
+func openHandsUsages(state []byte) map[string]Tokens {
+	var s openHandsState
+	_ = json.Unmarshal(state, &s)
+	usage := map[string]Tokens{}
+	for _, of := range s.Stats.Usage {
+		for _, u := range of.Answers {
+			if u.ResponseID != "" {
+				usage[u.ResponseID] = u.tokens()
+			}
+		}
+	}
+	return usage
+}
+
 // state joins the tokens to the answers, and says how it ended.
 func (r *openHandsReader) state(raw []byte) error {
 	var s openHandsState
@@ -211,7 +234,7 @@ func (r *openHandsReader) state(raw []byte) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Stats.Usage)) {
 		ours := false // an answer without an event, an empty one, belongs to the attempt if it came after one of its events
 		for _, u := range s.Stats.Usage[name].Answers {
-			t := Tokens{Input: without(u.Prompt, u.CacheRead, u.CacheWrite), Cached: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Completion, Reasoning: u.Reasoning}
+			t := u.tokens()
 			switch at, known := r.answers[u.ResponseID]; {
 			case known:
 				r.eventAt(at).Tokens, ours = t, true

@@ -27,13 +27,17 @@ type vibe2Meta struct {
 }
 
 // readVibe2 reads messages.jsonl of Vibe 2.x and the sums of meta.json, which begin anew with each process. A process
-// that goes on with a conversation writes all earlier messages once more: those before the last prompt are left out.
+// that goes on with a conversation writes all earlier messages once more: of an attempt those before the last prompt are
+// left out.
 func (r *vibeReader) readVibe2(p programFiles) {
 	var meta vibe2Meta
 	if len(p.get("meta.json").Data) > 0 {
 		r.document(p, "meta.json", func(raw []byte) error { return json.Unmarshal(raw, &meta) })
 	}
-	first, n := vibe2LastPrompt(p), 0
+	first, n := 1, 0
+	if r.sink == nil {
+		first = vibe2LastPrompt(p)
+	}
 	seen := map[string]bool{}
 	r.jsonLines(p, "messages.jsonl", func(raw []byte) error {
 		var m vibe2Message

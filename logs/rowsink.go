@@ -8,6 +8,7 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -62,13 +63,21 @@ type rowSink struct {
 	// whole keeps the texts of events as they are.
 	whole bool
 	texts int // bytes in the events that are kept back
+	// promptTurns says that a prompt begins a turn: who drove the agent is not known, and its program marks what is no
+	// prompt of a user.
+	promptTurns bool
 
-	episode *EpisodeRow
-	attempt *AttemptRow
-	sums    tokenSum // of the attempt
-	all     tokenSum // of the episode
-	first   *time.Time
-	last    *time.Time
+	prompt   string // of the turn
+	told     bool   // the turn has a row
+	lastTurn int
+	// An event began them before the reader did, for something could not be read: they become what the reader begins.
+	impliedEpisode, impliedAttempt bool
+	episode                        *EpisodeRow
+	attempt                        *AttemptRow
+	sums                           tokenSum // of the attempt
+	all                            tokenSum // of the episode
+	first                          *time.Time
+	last                           *time.Time
 
 	reports map[string]*FileReport // by path
 	repeats repeatNumbers
@@ -123,6 +132,7 @@ func newRowSink(in *logInput, reports map[string]*FileReport, emit func(LogRecor
 
 func (s *rowSink) send(r LogRecord) {
 	r.Format = s.in.format.Name
+	s.told = s.told || r.Turn != nil
 	if !s.done && !s.emit(r) {
 		s.done = true
 	}
@@ -194,16 +204,20 @@ func (s *rowSink) unknown(kind string) {
 }
 
 // episodeID is the id of an episode that stint did not run: the first 12 hex digits of the SHA-256 over the format, the
-// file's way from the folder that was named, and the key within it.
+// file's way from the folder that was named, and the key within it. Of files that have the same way from folders that were
+// named together, each but the first has its number besides.
 func (in *logInput) episodeID(key string) string {
-	h := sha256.Sum256([]byte(strings.Join([]string{in.format.Name, in.files[0].name, key}, "\x00")))
+	name := in.files[0].name
+	if in.same > 0 {
+		name += "\x00" + strconv.Itoa(in.same)
+	}
+	h := sha256.Sum256([]byte(strings.Join([]string{in.format.Name, name, key}, "\x00")))
 	return hex.EncodeToString(h[:])[:12]
 }
 
 // beginEpisode ends the episode before and begins another one. What the row leaves open is filled in: id, place, the
 // configuration from model and harness, the number of the repeat.
 func (s *rowSink) beginEpisode(key string, row EpisodeRow) *EpisodeRow {
-	s.endEpisode()
 	row.Episode = cmp.Or(row.Episode, s.in.episodeID(key))
 	row.Model = cmp.Or(row.Model, s.in.firstOf(func(c claim) string { return c.model }))
 	row.HarnessVersion = cmp.Or(row.HarnessVersion, s.in.firstOf(func(c claim) string { return c.version }))
@@ -214,8 +228,14 @@ func (s *rowSink) beginEpisode(key string, row EpisodeRow) *EpisodeRow {
 	if row.File == "" {
 		row.Place = s.at
 	}
-	s.episode = &row
+	if s.impliedEpisode && s.episode.Episode == row.Episode {
+		*s.episode, s.impliedEpisode = row, false
+		return s.episode
+	}
+	s.endEpisode()
+	s.episode, s.impliedEpisode = &row, false
 	s.all, s.first, s.last = tokenSum{}, row.Started, nil
+	s.prompt, s.told, s.lastTurn = "", false, 0
 	return s.episode
 }
 
@@ -231,9 +251,9 @@ func (in *logInput) firstOf(what func(claim) string) string {
 
 // beginAttempt begins an answer of the agent within the turn that is under way.
 func (s *rowSink) beginAttempt(row AttemptRow) *AttemptRow {
-	s.endAttempt()
 	if s.episode == nil {
 		s.beginEpisode("", EpisodeRow{Harness: s.in.format.Name})
+		s.impliedEpisode = true
 	}
 	row.Episode = s.episode.Episode
 	if row.File == "" {
@@ -242,6 +262,14 @@ func (s *rowSink) beginAttempt(row AttemptRow) *AttemptRow {
 	row.Kind = cmp.Or(row.Kind, "first")
 	if row.Attempt == nil && row.VoidOf == nil {
 		row.Attempt = new(int)
+	}
+	if s.impliedAttempt && row.Turn == s.attempt.Turn {
+		*s.attempt, s.impliedAttempt = row, false
+		return s.attempt
+	}
+	s.endAttempt()
+	if row.Turn != s.lastTurn {
+		s.prompt, s.told = "", false
 	}
 	s.attempt = &row
 	s.row, s.sums = s.attempt, tokenSum{}
@@ -267,6 +295,7 @@ func (b *eventBuilder) newTurn() {
 func (s *rowSink) begun() {
 	if s.attempt == nil {
 		s.beginTurn(0)
+		s.impliedAttempt = true
 	}
 }
 
@@ -312,13 +341,17 @@ func (s *rowSink) endAttempt() {
 		return
 	}
 	s.release(len(s.events))
-	s.base = 0
+	s.start = s.next()
 	if s.attempt.Tokens == (Tokens{}) {
 		s.attempt.Tokens = s.sums.Tokens
 	}
 	s.all.add(s.attempt.Tokens)
+	if s.prompt != "" && !s.told {
+		s.send(LogRecord{Turn: &TurnRow{Episode: s.attempt.Episode, Turn: s.attempt.Turn, ChangeText: text(s.prompt), Place: s.attempt.Place}})
+	}
+	s.lastTurn = s.attempt.Turn
 	s.send(LogRecord{Attempt: s.attempt})
-	s.attempt, s.row = nil, &AttemptRow{}
+	s.attempt, s.row, s.impliedAttempt = nil, &AttemptRow{}, false
 }
 
 func (s *rowSink) endEpisode() {
@@ -330,6 +363,7 @@ func (s *rowSink) endEpisode() {
 	if e.Tokens == (Tokens{}) {
 		e.Tokens = s.all.Tokens
 	}
+	e.Validity = cmp.Or(e.Validity, ValidityIncomplete) // nobody said how it ended
 	if e.Started == nil {
 		e.Started = s.first
 	}
@@ -338,7 +372,7 @@ func (s *rowSink) endEpisode() {
 		e.WallS = &wall
 	}
 	s.send(LogRecord{Episode: e})
-	s.episode = nil
+	s.episode, s.impliedEpisode = nil, false
 }
 
 // UnknownKinds are the kinds of unknown records, the most frequent first.
