@@ -141,17 +141,21 @@ func misbehaviours() map[string]misbehaviour {
 		"odd calls": {tried{script: "bad-json,unknown-tool,duplicate-id*2"}, all("self clean"),
 			sees("gateway rejected_call malformed_call", "gateway rejected_call unknown_tool", "gateway notice duplicate_id", "reader rejected_call ")},
 		"endless call": {tried{script: "loop", attempt: "wall: 4m, requests: 16"},
-			map[string]string{"": "limit:requests cut", "qwen-code": "self cut", "kimi-cli": "self cut", "kimi-code": "self cut"},
+			map[string]string{"": "limit:requests cut", "qwen-code": "self cut", "kimi-cli": "self cut", "kimi-code": "self cut", "openhands": "self cut"},
 			map[string][]string{"": {"gateway error budget"}, "qwen-code": {"reader loop_guard consecutive_identical"},
 				"kimi-cli":  {"reader loop_guard repeats=12", "journal agent_exit its guard against repeated calls"},
-				"kimi-code": {"reader loop_guard repeats=13", "journal agent_exit its guard against repeated calls"}}},
+				"kimi-code": {"reader loop_guard repeats=13", "journal agent_exit its guard against repeated calls"},
+				"openhands": {"reader loop_guard status=stuck", "journal agent_exit it found itself stuck"}}},
 		"rate limit":   {tried{script: "rate-limit"}, all("void:rate_limit"), sees("gateway error rate_limit", "gateway retry rate_limit")},
 		"server error": {tried{script: "server-error"}, all("void:provider_error"), sees("gateway error provider_error", "gateway retry provider_error")},
 		"quota":        {tried{script: "quota"}, all("void:rate_limit"), sees("gateway error quota")},
-		"context":      {tried{script: "context-length"}, all("self cut"), sees("gateway error context_length", "journal agent_exit context_overflow")},
-		// The retries of mini-swe-agent and Kimi Code are off, so that the gateway's are the only ones.
-		"cut stream": {tried{script: "cut-stream"}, map[string]string{"": "self clean", "mini-swe": "void:provider_error", "kimi-code": "void:provider_error"}, sees("gateway error cut_stream")},
-		"empty":      {tried{script: "empty*0"}, map[string]string{"": "self cut", "opencode": "self empty", "codex": "self empty", "claude-code": "self empty"}, sees("gateway notice empty_answer")},
+		// OpenHands makes a summary, begins anew and meets the same limit, again and again.
+		"context": {tried{script: "context-length"}, map[string]string{"": "self cut", "openhands": "limit:requests cut"},
+			map[string][]string{"": {"gateway error context_length", "journal agent_exit context_overflow"}, "openhands": {"gateway error context_length", "reader notice compaction begins", "reader compaction ok=true"}}},
+		// The retries of mini-swe-agent, Kimi Code and Vibe are off, so that the gateway's are the only ones.
+		"cut stream": {tried{script: "cut-stream"}, map[string]string{"": "self clean", "mini-swe": "void:provider_error", "kimi-code": "void:provider_error", "vibe": "void:provider_error"}, sees("gateway error cut_stream")},
+		"empty": {tried{script: "empty*0"}, map[string]string{"": "self cut", "opencode": "self empty", "codex": "self empty", "claude-code": "self empty", "vibe": "self empty", "openhands": "limit:requests cut"},
+			map[string][]string{"": {"gateway notice empty_answer"}, "openhands": {"gateway notice empty_answer", "reader notice empty_answer"}}},
 		"broad kill": {tried{script: killEverything}, all("self cut"), sees("journal agent_exit SIGKILL", "gateway tool_call kill -9 -1")},
 		"talk":       {tried{script: "unhelpful"}, map[string]string{"": "self empty", "mini-swe": "self cut"}, nil},
 		// Some go on after an answer that was cut.
@@ -179,8 +183,8 @@ func TestHarnessMisbehaviour(t *testing.T) {
 			t.Run(name+"/"+what, func(t *testing.T) {
 				t.Parallel()
 				requireHarness(t, name)
-				if what == "held output" && name == "opencode" {
-					// It blocks for two minutes: the limit of the attempt is what ends it.
+				if what == "held output" && (name == "opencode" || name == "vibe") {
+					// They block for two minutes: the limit of the attempt is what ends it.
 					c.attempt, c.ending = "wall: 60s, requests: 40", map[string]string{"": "limit:wall cut"}
 				}
 				c.harness = name
