@@ -18,7 +18,7 @@ import (
 var realHarnesses = []string{"opencode", "qwen-code", "mini-swe", "kimi-cli", "kimi-code", "codex", "claude-code", "openhands", "vibe"}
 
 // requireHarness skips where a program is not installed; under CI, which installs it, that is a failure. Real programs take
-// five minutes in all, more than every other test together, so they play only where that is asked for.
+// many minutes in all, more than every other test together, so they play only where that is asked for.
 func requireHarness(t *testing.T, name string) {
 	t.Helper()
 	if os.Getenv("STINT_REQUIRE") == "" {
