@@ -9,6 +9,7 @@ func runnerFormats() []Format {
 		halFormat(),
 		harborFormat(),
 		inspectFormat(),
+		outcomeFormat(),
 		piFormat(),
 		sweAgentFormat(),
 		sweBenchFormat(),

@@ -16,6 +16,8 @@ type ReaderOptions struct {
 	FS     fs.FS     // the files, all of them; nil = paths on this machine
 	// Text keeps the whole texts of events; otherwise they are cut to BeginningBytes.
 	Text bool
+	// Columns names the columns of plain tables of outcomes; those without a name are guessed.
+	Columns OutcomeColumns
 }
 
 // FileReport tells what one file was taken for and what came of it.
@@ -51,6 +53,7 @@ type Reader struct {
 	reports []*FileReport
 	logs    []logInput
 	whole   bool // texts
+	columns OutcomeColumns
 	drop    []func()
 
 	next  func() (LogRecord, bool)
@@ -78,7 +81,7 @@ func Open(opt ReaderOptions, paths ...string) (*Reader, error) {
 		}
 		formats = []Format{f}
 	}
-	r.whole = opt.Text
+	r.whole, r.columns = opt.Text, opt.Columns
 	r.recognise(formats, files, opt.Format != "")
 	r.next, r.stop = iter.Pull(r.records())
 	return r, nil
@@ -165,7 +168,7 @@ func (r *Reader) records() iter.Seq[LogRecord] {
 		repeats := repeatNumbers{}
 		for i := range r.logs {
 			s := newRowSink(&r.logs[i], reports, yield)
-			s.repeats = repeats
+			s.repeats, s.columns = repeats, r.columns
 			s.whole = r.whole
 			if err := s.in.format.read(s.in, s); err != nil {
 				r.err = err

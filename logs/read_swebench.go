@@ -307,7 +307,8 @@ func (r *sweReader) run(f *inputFile, raw []byte) error {
 	model = sweModel(model)
 	reasons := map[string]string{}
 	_ = json.Unmarshal(rep["failure_reasons"], &reasons)
-	for _, status := range []string{"incomplete", "error", "empty_patch", "unresolved", "resolved"} {
+	// Of incomplete_ids there is no prediction: nobody tried, and there is no episode.
+	for _, status := range []string{"error", "empty_patch", "unresolved", "resolved"} {
 		var ids []string
 		if err := json.Unmarshal(rep[status+"_ids"], &ids); err != nil && rep[status+"_ids"] != nil {
 			r.unreadable(0, "%s_ids is no list of texts", status)
@@ -361,7 +362,7 @@ func (r *sweReader) tell(t *sweTrial) {
 	case g.value != nil:
 	case t.status == "resolved":
 		g.value = &yes
-	case t.status == "unresolved", empty && t.status != "incomplete" && t.status != "":
+	case t.status == "unresolved", empty && t.status != "":
 		g.value = &no
 	case t.log != nil && strings.Contains(*t.log, ">>>>> Patch Apply Failed"): // it counts among the errors, and is the model's doing
 		g.value, g.reason = &no, "build"

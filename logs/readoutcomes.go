@@ -49,7 +49,8 @@ func ReadOutcomes(path string, cols OutcomeColumns) (*OutcomeSet, error) {
 		return nil, err
 	}
 	defer src.close()
-	r := &outcomeReader{path: path, cols: cols, set: &OutcomeSet{Cap: cols.Cap, Guesses: guesses}, seen: runsSeen{cells: map[outcomeCell]*seenCell{}}}
+	r := newOutcomeReader(path, cols)
+	r.set.Guesses = guesses
 	if err := r.assign(src.header()); err != nil {
 		return nil, err
 	}

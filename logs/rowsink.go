@@ -81,6 +81,7 @@ type rowSink struct {
 
 	reports map[string]*FileReport // by path
 	repeats repeatNumbers
+	columns OutcomeColumns // of plain tables
 }
 
 // repeatNumbers are the repeats of each configuration and scenario that logs have told.

@@ -41,6 +41,7 @@ The formats: ` + formatNames() + `.`,
 	cmd.Flags().StringVar(&opt.format, "format", "", "read every file as this format")
 	cmd.Flags().BoolVar(&opt.text, "text", false, "whole texts of events in their table; otherwise their first 256 bytes, and where the whole lies")
 	cmd.Flags().BoolVar(&opt.strict, "strict", false, "exit 3 if any record could not be read")
+	columnFlags(cmd, &opt.columns)
 	return cmd
 }
 

@@ -18,6 +18,7 @@ type ingestFlags struct {
 	out, format string
 	strict      bool
 	text        bool
+	columns     logs.OutcomeColumns
 }
 
 // formatNames lists the formats that ingest reads.
@@ -39,7 +40,10 @@ func ingestLogs(ctx context.Context, e *env, paths []string, opt ingestFlags) er
 	if opt.out == "" {
 		return inputErrorf("for example: "+e.Self+" ingest "+shellQuote(paths[0])+" -o tables", "%s is no run directory: say with -o where the tables go", clean(paths[0]))
 	}
-	r, err := logs.Open(logs.ReaderOptions{Format: opt.format, Stdin: e.Stdin, Text: opt.text}, paths...)
+	if opt.columns != (logs.OutcomeColumns{}) && opt.format == "" {
+		opt.format = "outcomes" // who names columns says what the file is
+	}
+	r, err := logs.Open(logs.ReaderOptions{Format: opt.format, Stdin: e.Stdin, Text: opt.text, Columns: opt.columns}, paths...)
 	if err != nil {
 		return err
 	}
