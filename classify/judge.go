@@ -28,7 +28,7 @@ type JudgeOptions struct {
 	Failure func(error) *CallFailure
 
 	PacketTokens int           // budget of a packet; 0 = 12,000
-	Context      int           // tokens of the model's window; 0 = unknown. Below 16,000 the codebook is sent without its finer lines
+	Context      int           // tokens of the model's window; 0 = unknown. Below 16,000 the codebook is sent as definitions alone, below 6,000 as names
 	MaxOutput    int           // tokens of an answer; 0 = 2,048
 	MaxVotes     int           // 1, 3 or 5; 0 = 5
 	Concurrency  int           // calls at once; 0 = 4
@@ -142,9 +142,6 @@ type pass struct {
 	stop    *JudgeError
 	summary JudgeSummary
 }
-
-// brief leaves the finer lines of the codebook out where the window is small.
-func (p *pass) brief() bool { return p.opt.Context > 0 && p.opt.Context < 16000 }
 
 func (p *pass) count(change func(*JudgeSummary)) {
 	p.mu.Lock()
@@ -401,7 +398,7 @@ func (p *pass) prepare(it *suspect) {
 	sum := sha256.Sum256([]byte(p.annotator + "\n" + it.packet(packetOptions{}).hash()))
 	it.inputs = hex.EncodeToString(sum[:])
 	if p.opt.Context > 0 { // at most four fifths of the window, with the instructions and the answer
-		codebook := draw(p.book, 1, "", "").instructions(p.book, p.brief(), rungText)
+		codebook := draw(p.book, 1, "", "").instructions(p.book, detailOf(p.opt.Context), rungText)
 		it.budget = max(minPacket, min(it.budget, p.opt.Context*8/10-tokens(kindFacts, len(codebook))-2*p.opt.MaxOutput))
 	}
 	p.mu.Lock()
@@ -574,7 +571,7 @@ func ShownPacket(d *logs.RunDir, t *logs.Tables, r *Result, key logs.VerdictKey,
 			return none, err
 		}
 		p.prepare(it)
-		q := &question{packet: it.packet(packetOptions{}), sheet: draw(p.book, opt.Seed, it.name, "v1"), brief: p.brief(), output: opt.MaxOutput}
+		q := &question{packet: it.packet(packetOptions{}), sheet: draw(p.book, opt.Seed, it.name, "v1"), detail: detailOf(opt.Context), output: opt.MaxOutput}
 		return q.request(p.book, opt.Model, p.profile), nil
 	}
 	return none, fmt.Errorf("%s is not among the failed attempts", itemName(key))

@@ -68,9 +68,27 @@ func draw(book *Taxonomy, seed uint64, item, step string) *sheet {
 	return s
 }
 
-// instructions is the system message: rules alone, nothing of the attempt. Brief leaves the finer lines between the labels
-// out, for models with a small window.
-func (s *sheet) instructions(book *Taxonomy, brief bool, rung string) string {
+// detail is how much of the codebook a judge is told.
+type detail int
+
+const (
+	detailFull  detail = iota
+	detailBrief        // definitions alone, for a window below 16,000 tokens
+	detailNames        // names alone, for one below 6,000
+)
+
+func detailOf(context int) detail {
+	switch {
+	case context <= 0 || context >= 16000:
+		return detailFull
+	case context >= 6000:
+		return detailBrief
+	}
+	return detailNames
+}
+
+// instructions is the system message: rules alone, nothing of the attempt.
+func (s *sheet) instructions(book *Taxonomy, how detail, rung string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, `You label why one attempt of a coding agent failed. The agent was asked to build or to change a small HTTP service; a black-box suite checked the result, and the attempt did not pass.
 
@@ -82,8 +100,12 @@ Labels, by code:
 `, s.nonce)
 	for _, id := range s.leaves {
 		l := book.Leaf(id)
+		if how == detailNames {
+			fmt.Fprintf(&b, "%s: %s\n", s.byLeaf[id], l.Title)
+			continue
+		}
 		fmt.Fprintf(&b, "%s: %s", s.byLeaf[id], sentence(s.recode(l.Definition)))
-		if !brief {
+		if how == detailFull {
 			fmt.Fprintf(&b, " Includes: %s Not: %s Sign: %s Example: %s", sentence(s.recode(l.Includes)), sentence(s.recode(l.Excludes)), sentence(s.recode(l.Signature)), sentence(s.recode(l.Example)))
 		}
 		b.WriteByte('\n')
@@ -169,7 +191,7 @@ func quoteList(words []string) string {
 type question struct {
 	packet *Packet
 	sheet  *sheet
-	brief  bool
+	detail detail
 	output int
 	before []openai.ChatCompletionMessage // an answer that could not be used, and why
 }
@@ -177,7 +199,7 @@ type question struct {
 // request builds what is sent. Nothing but this leaves the process.
 func (q *question) request(book *Taxonomy, model string, p profile) openai.ChatCompletionRequest {
 	r := openai.ChatCompletionRequest{Model: model, Messages: append([]openai.ChatCompletionMessage{
-		{Role: openai.ChatMessageRoleSystem, Content: q.sheet.instructions(book, q.brief, p.Rung)},
+		{Role: openai.ChatMessageRoleSystem, Content: q.sheet.instructions(book, q.detail, p.Rung)},
 		{Role: openai.ChatMessageRoleUser, Content: q.packet.render(q.sheet.nonce, q.sheet.order)},
 	}, q.before...)}
 	if p.CompletionTokens {

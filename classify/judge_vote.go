@@ -69,7 +69,7 @@ func (p *pass) ask(it *suspect, name string, masked bool) (*vote, error) {
 	}
 	sheet := draw(p.book, p.opt.Seed, it.name, drawn)
 	opt := packetOptions{masked: masked}
-	q := &question{sheet: sheet, brief: p.brief(), output: p.opt.MaxOutput}
+	q := &question{sheet: sheet, detail: detailOf(p.opt.Context), output: p.opt.MaxOutput}
 	doubled, repaired := false, false
 	for n := 1; ; n++ {
 		q.packet = it.packet(opt)
@@ -93,7 +93,7 @@ func (p *pass) ask(it *suspect, name string, masked bool) (*vote, error) {
 			opt.asked, q.before = append(opt.asked, [2]int{a.Need.From, a.Need.To}), nil
 			continue
 		}
-		v.finding = newVerifier(q.packet, sheet.instructions(p.book, q.brief, r.Rung)).look(a)
+		v.finding = newVerifier(q.packet, sheet.instructions(p.book, q.detail, r.Rung)).look(a)
 		v.certain = a.Certainty == "high"
 		p.count(func(s *JudgeSummary) { s.BadQuotes += len(v.bad) })
 		if why := v.unsupported(); why != "" {

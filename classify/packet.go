@@ -70,6 +70,9 @@ const (
 
 var quotas = [sections]int{300, 1500, 1200, 3000, 2500, 2500, 800, 200, 0}
 
+// leasts are the smallest quotas.
+var leasts = [sections]int{sectionFacts: 130, sectionGroups: 180}
+
 const defaultPacketTokens = 12000
 
 // packetOptions say how a packet is made.
@@ -119,11 +122,14 @@ func (b *builder) build() *Packet {
 		quota[sectionAsked], quota[sectionEnd], quota[sectionDiff] = 3500, 1500, 500
 	}
 	order := []int{sectionFacts, sectionGroups, sectionClauses, sectionAsked, sectionEnd, sectionMatched, sectionDiff, sectionSkeleton, sectionFirst}
-	left := 0
+	left, total := 0, b.opt.tokens
 	for _, s := range order {
-		b.section, b.left = s, left+quota[s]*b.opt.tokens/defaultPacketTokens
+		// However small a packet is, it holds the facts and a failing check.
+		own := max(quota[s]*b.opt.tokens/defaultPacketTokens, leasts[s])
+		before := min(left+own, total)
+		b.section, b.left = s, before
 		fill[s]()
-		left = b.left
+		left, total = b.left, total-(before-b.left)
 		if n := b.omitted[s]; n > 0 {
 			b.packet.Omitted = append(b.packet.Omitted, fmt.Sprintf("%d %s", n, omittedNames[s]))
 		}

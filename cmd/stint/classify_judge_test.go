@@ -411,7 +411,7 @@ func TestClassifyJudgeFlags(t *testing.T) {
 func TestRealModelJudges(t *testing.T) {
 	url := require(t, "STINT_TEST_MODEL_URL", "a local model")
 	run := judgeRun(t)
-	args := []string{"classify", run, "--judge", "smollm2-135m", "--base-url", url, "--max-calls", "400", "--context", "8192", "--packet-tokens", "700", "--max-output", "220",
+	args := []string{"classify", run, "--judge", "smollm2-135m", "--base-url", url, "--max-calls", "400", "--context", "4096", "--packet-tokens", "500", "--max-output", "160", "--timeout", "15m",
 		"--max-votes", "1", "--jobs", "1", "--all"}
 	began := time.Now()
 	var c verdictCounts
