@@ -70,11 +70,10 @@ func (w *work) begun() bool {
 	switch {
 	case w.line.State().Requests == 0 && !w.goesOn:
 		return false
-	case f.Session.Match != "":
-		return w.values.Session != ""
-	case !f.Session.Chosen:
-		return true
+	case f.Session.Match != "" && w.values.Session == "":
+		return false
 	}
+	// The agent may have removed it.
 	for _, l := range f.Logs {
 		if strings.Contains(l.Path, ".Session") {
 			name, err := w.home.newest(l.Path, &w.values, time.Time{})
