@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -208,6 +209,11 @@ func TestHarnessMisbehaviour(t *testing.T) {
 						t.Errorf("no event %q", e)
 					}
 				}
+				// After a broken stream Claude Code asks for a whole answer.
+				whole := slices.ContainsFunc(out.requests, func(r harness.SimRequest) bool { return !r.Stream })
+				if what == "cut stream" && name == "claude-code" && !whole {
+					t.Error("every request was for a stream")
+				}
 				if most := ownRequests[name]; what == "own retries" && most > 0 && len(out.requests) > most {
 					t.Errorf("one request that failed became %d, at most %d are known", len(out.requests), most)
 				}
@@ -216,6 +222,22 @@ func TestHarnessMisbehaviour(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestHarnessMisbehaviourAtHome has the model remove all that is in HOME, the files of the conversation too: the next turn
+// is a new one.
+func TestHarnessMisbehaviourAtHome(t *testing.T) {
+	for _, name := range []string{"codex", "claude-code"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			requireHarness(t, name)
+			out := tried{harness: name, changes: 1, script: "- {do: broad-kill, turn: 0, command: 'find ~ -mindepth 1 -delete'}"}.play(t)
+			want := []string{"0.0 first passed=true clean", "1.0 first passed=true clean"}
+			if diff := cmp.Diff(want, out.attempts()); diff != "" {
+				t.Errorf("attempts (-want +got):\n%s%s", diff, out.detail())
+			}
+		})
 	}
 }
 
