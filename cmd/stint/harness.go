@@ -180,7 +180,9 @@ func (e *env) listed(ctx context.Context, name string, measure bool) (listedHarn
 				return l, fmt.Errorf("finding the harness file: %w", err)
 			}
 		}
-		e.say("measuring %s", f.Name)
+		if !e.Quiet {
+			e.say("measuring %s", f.Name)
+		}
 		l.Measured, err = e.measureHarness(ctx, f, name)
 	}
 	return l, err
