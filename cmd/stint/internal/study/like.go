@@ -50,9 +50,11 @@ func ReadLike(dirs []string) (*Like, error) {
 			}
 			attempts += len(rows)
 			l.Turns = max(l.Turns, ep.TurnsMax)
-			size, err := sizeOfFolder(d.EpisodeDir(ep.Episode))
-			if err != nil {
-				return nil, fmt.Errorf("looking how much %s takes: %w", dir, err)
+			size := int64(-1) // of one that still runs, with what it will clear away
+			if ep.Validity == "valid" {
+				if size, err = sizeOfFolder(d.EpisodeDir(ep.Episode)); err != nil {
+					return nil, fmt.Errorf("looking how much %s takes: %w", dir, err)
+				}
 			}
 			for _, key := range likeKeys(ep.Model, ep.Harness, ep.Feedback) {
 				if l.cells[key] == nil {
@@ -75,10 +77,13 @@ func likeKeys(model, harness, feedback string) []string {
 	}
 }
 
-// add takes the attempts of one episode.
+// add takes the attempts of one episode, and the bytes it takes; less than 0 = not known.
 func (c *likeCell) add(rows []*logs.AttemptRow, size int64) {
+	if size >= 0 {
+		c.kept += len(rows)
+		c.bytes += float64(size)
+	}
 	for _, a := range rows {
-		c.kept++
 		if a.AgentS != nil {
 			c.timed++
 			c.seconds += *a.AgentS
@@ -110,7 +115,6 @@ func (c *likeCell) add(rows []*logs.AttemptRow, size int64) {
 			c.retriesPassed += passed
 		}
 	}
-	c.bytes += float64(size)
 }
 
 // sizeOfFolder adds up the files of a folder.
@@ -178,7 +182,10 @@ func (l *Like) cost(r *rates, keys []string) {
 			continue
 		}
 		r.costFrom = k
-		r.seconds, r.bytes = ptr(c.seconds/float64(c.timed)), ptr(c.bytes/float64(c.kept))
+		r.seconds = ptr(c.seconds / float64(c.timed))
+		if c.kept > 0 {
+			r.bytes = ptr(c.bytes / float64(c.kept))
+		}
 		if n := float64(c.counted); n > 0 {
 			r.input, r.output = ptr(c.tokens[0]/n), ptr(c.tokens[3]/n)
 			if !c.uncached {
