@@ -189,11 +189,11 @@ func claimVibe(h *head) (claim, bool) {
 	}
 	switch d := h.document(); {
 	case h.lines && h.any(func(f fields) bool { return f.has("recovery_journal_record_version", "sequence", "payload") }) != nil:
-		return claim{part: "journal/" + h.base(), dir: dir}, true
+		return claim{part: "journal/" + h.base(), dir: dir, session: h.first("payload.params.sessionId")}, true
 	case d != nil && d.has("session_id", "outcome", "usage", "stop_reason"):
-		return claim{part: "export.json", model: d["config.active_model"]}, true
+		return claim{part: "export.json", session: d["session_id"], model: d["config.active_model"]}, true
 	case d != nil && (d.has("session_id", "start_time", "environment.working_directory") || d.has("session_id", "stats.session_prompt_tokens")):
-		return claim{part: "meta.json", dir: dir, version: d["vibe_version"], beside: !d.has("stats")}, true
+		return claim{part: "meta.json", dir: dir, session: d["session_id"], version: d["vibe_version"], beside: !d.has("stats")}, true
 	case d != nil && (d.has("manifest_sha256", "store_format") || d.has("manifest_version", "checkpoint", "generation")):
 		return claim{beside: true}, true
 	case h.lines && h.any(func(f fields) bool { return f.has("sessionId", "turnId", "generationStatus") }) != nil:

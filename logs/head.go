@@ -19,6 +19,7 @@ type head struct {
 	path  string // slash-separated, without .gz or .zst
 	bytes []byte // at most longHeadBytes, without a byte-order mark
 	whole bool   // there is no more
+	size  int64  // of the file as it lies there, 0 if that is not known
 
 	// objects are the JSON objects it begins with: the lines of a file of lines, as far as they are complete or the
 	// first, or the one object or list that a document is, which may be torn.

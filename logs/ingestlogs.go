@@ -16,6 +16,7 @@ type LogIngest struct {
 	Files    []FileReport // what each file was taken for
 	Problems []Problem    // what could not be read, the first maxListedProblems of them
 	Bad      int          // how many there are
+	Doubts   []Problem    // what was read, but may not be what it seems
 }
 
 // maxListedProblems bounds the list of what could not be read; all of them are counted, and are rows of the events.
@@ -51,6 +52,8 @@ func IngestLogs(ctx context.Context, r *Reader, out string, onRecord func(n int)
 			if res.Bad++; len(res.Problems) < maxListedProblems {
 				res.Problems = append(res.Problems, *rec.Problem)
 			}
+		case rec.Doubt != nil:
+			res.Doubts = append(res.Doubts, *rec.Doubt)
 		case rec.Episode != nil:
 			last.Episodes = append(last.Episodes, *rec.Episode)
 		case rec.Verdict != nil:

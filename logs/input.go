@@ -9,7 +9,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -31,6 +30,8 @@ type inputFile struct {
 	place string // where fsys has it
 	fsys  fileSystem
 	run   bool // it is the folder of a study
+	size  int64
+	first []byte // its first bytes, by which copies are known
 	claim
 }
 
@@ -262,7 +263,11 @@ func (f *inputFile) head() (*head, error) {
 	if u.packed {
 		name = strings.TrimSuffix(strings.TrimSuffix(name, ".gz"), ".zst")
 	}
-	return newHead(name, b[:min(n, most)], n <= most), nil
+	h := newHead(name, b[:min(n, most)], n <= most)
+	if st, err := u.file.Stat(); err == nil {
+		h.size = st.Size()
+	}
+	return h, nil
 }
 
 // data reads a document into memory. An error says that it is too long or cannot be read; what was read comes with it.
@@ -346,27 +351,4 @@ func (in *logInput) part(name string) *inputFile {
 		}
 	}
 	return nil
-}
-
-// groupInputs joins files that are one log.
-func groupInputs(f Format, files []inputFile) []logInput {
-	var all []logInput
-	at := map[string]int{}
-	for _, file := range files {
-		key := file.path
-		switch {
-		case file.dir != "":
-			key = "dir " + strings.TrimSuffix(file.path, file.name) + file.dir
-		case file.session != "":
-			key = "session " + path.Dir(file.path) + " " + file.session
-		}
-		i, known := at[key]
-		if !known {
-			i = len(all)
-			at[key] = i
-			all = append(all, logInput{format: f})
-		}
-		all[i].files = append(all[i].files, file)
-	}
-	return all
 }

@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"bytes"
 	"cmp"
 	"io"
 	"io/fs"
@@ -32,7 +33,8 @@ type FileReport struct {
 	// InvalidUTF8 counts records whose text was not UTF-8; the bytes that are none became U+FFFD in the rows.
 	InvalidUTF8 int            `json:"invalid_utf8,omitempty"`
 	Unknown     map[string]int `json:"unknown,omitempty"` // records of kinds that the reader does not know, kept as they are, by kind
-	Error       string         `json:"error,omitempty"`   // why the file could not be looked at
+	Empty       bool           `json:"empty,omitempty"`
+	Error       string         `json:"error,omitempty"` // why the file could not be looked at
 }
 
 // Reader streams the rows of logs, whatever wrote them. Use it like bufio.Scanner:
@@ -55,6 +57,7 @@ type Reader struct {
 	whole   bool // texts
 	columns OutcomeColumns
 	drop    []func()
+	doubts  []Problem
 
 	next  func() (LogRecord, bool)
 	stop  func()
@@ -137,8 +140,10 @@ func (r *Reader) recognise(formats []Format, files []inputFile, forced bool) {
 			format, c, ok = formats[0], claim{part: formats[0].part}, true
 		}
 		if !ok {
+			report.Empty = h.whole && len(bytes.TrimSpace(h.bytes)) == 0
 			continue
 		}
+		f.size, f.first = h.size, slices.Clone(h.bytes[:min(len(h.bytes), firstBytes)])
 		report.Format, report.Title, report.Unverified, report.Beside = format.Name, format.Title, format.Unverified, c.beside
 		if f.claim = c; !c.beside {
 			byFormat[format.Name] = append(byFormat[format.Name], f)
@@ -147,8 +152,18 @@ func (r *Reader) recognise(formats []Format, files []inputFile, forced bool) {
 	for _, f := range formats {
 		some := byFormat[f.Name]
 		slices.SortStableFunc(some, func(a, b inputFile) int { return cmp.Compare(a.path, b.path) })
-		r.logs = append(r.logs, groupInputs(f, some)...)
+		all, copies := groupInputs(f, some)
+		r.logs = append(r.logs, all...)
+		for _, c := range copies {
+			for _, report := range r.reports {
+				if report.Path == c.path {
+					report.Beside = true
+				}
+			}
+		}
 	}
+	markCompanions(r.reports)
+	r.doubts = doubtful(r.logs)
 	names := map[string]int{}
 	for i := range r.logs {
 		l := &r.logs[i]
@@ -165,6 +180,11 @@ func (r *Reader) records() iter.Seq[LogRecord] {
 		for _, f := range r.reports {
 			reports[f.Path] = f
 		}
+		for i := range r.doubts {
+			if !yield(LogRecord{Doubt: &r.doubts[i]}) {
+				return
+			}
+		}
 		repeats := repeatNumbers{}
 		for i := range r.logs {
 			s := newRowSink(&r.logs[i], reports, yield)
@@ -176,6 +196,11 @@ func (r *Reader) records() iter.Seq[LogRecord] {
 			}
 			if s.endEpisode(); s.done {
 				return
+			}
+			for _, f := range s.in.files {
+				if report := reports[f.path]; report != nil && s.promptTurns && len(s.in.files) > 1 && report.Records == 0 && report.Bad == 0 {
+					report.Beside = true // the others of its session say all that it does
+				}
 			}
 		}
 	}

@@ -260,8 +260,21 @@ func (b *eventBuilder) memoryLines(blob string, file placedFile, decode lineDeco
 }
 
 // document calls f for a file that is one JSON document, with the place set.
+// Of a session of several turns each can have left one.
 func (b *eventBuilder) document(p programFiles, name string, f func(raw []byte) error) {
-	file := p.get(name)
+	for _, file := range p.files {
+		if file.Name == name {
+			one := programFiles{blob: p.blob, files: []placedFile{file}}
+			b.oneDocument(one, one.get(name), f)
+			if b.sink == nil {
+				return
+			}
+		}
+	}
+}
+
+func (b *eventBuilder) oneDocument(p programFiles, file placedFile, f func(raw []byte) error) {
+	name := file.Name
 	b.place(p.pathOf(file), file.offset, file.Data)
 	if file.err != nil {
 		b.unreadable(0, "%s: %s", name, plainError(file.err))

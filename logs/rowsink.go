@@ -14,7 +14,7 @@ import (
 	"unicode/utf8"
 )
 
-// LogRecord is one thing that a log says: a row of one of the tables, or what could not be read. Exactly one of its
+// LogRecord is one thing that a log says: a row of one of the tables, what could not be read, or a doubt. Exactly one of its
 // pointers is not nil.
 type LogRecord struct {
 	Format  string // name of the format it was read with
@@ -26,6 +26,7 @@ type LogRecord struct {
 	Event   *EventRow
 	Verdict *VerdictRow
 	Problem *Problem
+	Doubt   *Problem // what is read, but may not be what it seems
 }
 
 // EventRaw is a record of a kind that the reader does not know; its text is the record as it stands.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -49,7 +50,7 @@ func ingestLogs(ctx context.Context, e *env, paths []string, opt ingestFlags) er
 	}
 	defer r.Close()
 	if !slices.ContainsFunc(r.Files(), func(f logs.FileReport) bool { return f.Format != "" && !f.Beside }) {
-		sayUnknown(e, r.Files())
+		sayUnknown(e, opt.out, r.Files())
 		return inputErrorf("the formats are "+formatNames(), "no log of a known format among %s", plural(len(r.Files()), "file"))
 	}
 	res, err := logs.IngestLogs(ctx, r, opt.out, recordProgress(e))
@@ -57,7 +58,8 @@ func ingestLogs(ctx context.Context, e *env, paths []string, opt ingestFlags) er
 		return fmt.Errorf("writing the tables to %s: %w", opt.out, err)
 	}
 	printFiles(e, res.Files)
-	sayUnknown(e, res.Files)
+	sayUnknown(e, opt.out, res.Files)
+	sayProblems(e, res.Doubts)
 	sayProblems(e, res.Problems)
 	fmt.Fprintf(e.Stdout, "%s: %s, %s, %s, %s\n", opt.out, plural(res.Episodes, "episode"), plural(res.Attempts, "attempt"), plural(res.Events, "event"), plural(res.Bad, "bad record"))
 	if e.Verbose {
@@ -150,20 +152,26 @@ func sumFormats(files []logs.FileReport) []logs.FileReport {
 }
 
 // sayUnknown names files of no known format.
-func sayUnknown(e *env, files []logs.FileReport) {
+func sayUnknown(e *env, out string, files []logs.FileReport) {
 	const shown = 10
 	var names []string
+	empty := 0
 	for _, f := range files {
-		if f.Format == "" && f.Error == "" {
+		if f.Empty {
+			empty++
+		} else if f.Format == "" && f.Error == "" {
 			names = append(names, clean(f.Path))
 		}
+	}
+	if empty > 0 && !e.Quiet {
+		e.say("empty: %s", plural(empty, "file"))
 	}
 	if len(names) == 0 || e.Quiet {
 		return
 	}
 	more := ""
 	if len(names) > shown {
-		more = fmt.Sprintf(" and %d more", len(names)-shown)
+		more = fmt.Sprintf(" and %d more; all of them: %s", len(names)-shown, filepath.Join(out, "files.json"))
 	}
 	e.say("not read, of no known format: %s%s", strings.Join(names[:min(len(names), shown)], ", "), more)
 }

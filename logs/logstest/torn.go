@@ -10,7 +10,7 @@ import (
 
 // small is the size up to which a file is torn at every byte. Of a larger one of lines its beginning is, and of any
 // larger one some places all over it.
-const small = 700
+const small = 300
 
 // torn reads logs of which one file ends too early.
 func torn(t *testing.T, log Log, files map[string][]byte) {
@@ -29,10 +29,10 @@ func torn(t *testing.T, log Log, files map[string][]byte) {
 				start[name] = data[:n]
 				tornAt(t, log, start, name, 1)
 			}
-			tornAt(t, log, files, name, len(data)/max(5, 20/len(files))+1)
+			tornAt(t, log, files, name, len(data)/max(3, 8/len(files))+1)
 			continue
 		}
-		tornAt(t, log, files, name, len(data)/max(5, 100/len(files))+1)
+		tornAt(t, log, files, name, len(data)/max(5, 40/len(files))+1)
 		if t.Failed() {
 			return
 		}
