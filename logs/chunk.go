@@ -54,8 +54,10 @@ func openParquet(path string) (p *parquetFile, err error) {
 		return nil, fmt.Errorf("no Parquet file: %w", err)
 	}
 	p = &parquetFile{path: path, f: f, r: r}
+	rows := int64(0)
 	for g := range r.NumRowGroups() {
 		meta := r.RowGroup(g).MetaData()
+		rows += meta.NumRows()
 		for c := range meta.NumColumns() {
 			chunk, err := meta.ColumnChunk(c)
 			if err != nil {
@@ -72,6 +74,9 @@ func openParquet(path string) (p *parquetFile, err error) {
 				return nil, fmt.Errorf("column %s is compressed with %s, which cannot be read here", chunk.PathInSchema(), chunk.Compression())
 			}
 		}
+	}
+	if rows != r.NumRows() {
+		return nil, fmt.Errorf("its row groups hold %d rows, the file says %d", rows, r.NumRows())
 	}
 	return p, nil
 }

@@ -190,7 +190,7 @@ func TestIngestFails(t *testing.T) {
 // events pass through, and three times as many take no more.
 func TestIngestMemory(t *testing.T) {
 	d := newRun(t)
-	const episodes, bound = 48, 96 << 20
+	const episodes, bound = 48, 128 << 20
 	var log strings.Builder
 	for i := range 640 {
 		fmt.Fprintf(&log, `{"actor":"tool","kind":"tool_result","tool":"bash","text":"%d %s"}`+"\n", i, strings.Repeat(fmt.Sprintf("%06d", i*7919), 660))

@@ -58,6 +58,9 @@ func ReadTablesWith(dir string, opt ReadOptions) (*Tables, error) {
 		})
 	}
 	if g.Wait() == nil {
+		if st, err := os.Stat(filepath.Join(dir, "episodes")); err == nil && st.IsDir() {
+			t.sortRows() // partitions come one after another
+		}
 		return t, nil
 	}
 	for _, err := range errs {
@@ -70,10 +73,16 @@ func ReadTablesWith(dir string, opt ReadOptions) (*Tables, error) {
 
 const rebuild = "rebuild the tables from the journals: stint ingest DIR"
 
+// readTable reads a table from NAME.parquet, from the folder NAME, which may be partitioned, or from NAME.arrow.
 func readTable[T any](dir, name string, rows *[]T) error {
 	path := filepath.Join(dir, name+".parquet")
 	p, err := openParquet(path)
 	if os.IsNotExist(err) {
+		for _, other := range []string{filepath.Join(dir, name), filepath.Join(dir, name+".arrow")} {
+			if _, err := os.Stat(other); err == nil {
+				return collectRows(other, rows)
+			}
+		}
 		return &TableError{File: path, Text: "the file does not exist", Way: rebuild}
 	}
 	if err != nil {
@@ -87,17 +96,23 @@ func readTable[T any](dir, name string, rows *[]T) error {
 	return nil
 }
 
+func collectRows[T any](path string, rows *[]T) error {
+	for row, err := range Rows[T](path, Expr{}) {
+		if err != nil {
+			return err
+		}
+		*rows = append(*rows, row)
+	}
+	return nil
+}
+
 func decodeRows[T any](p *parquetFile) (rows []T, err error) {
 	defer catchPanic(&err)
 	cols := columnsOf[T]()
 	at := make([]int, len(cols))
-	for i, c := range cols {
-		name := c.name
-		if c.kind == listColumn {
-			name += ".list.element"
-		}
-		if at[i] = p.columnIndex(name); at[i] < 0 {
-			return nil, fmt.Errorf("column %s is missing; another version of stint wrote it", c.name)
+	for i := range cols {
+		if at[i], err = p.leaf(&cols[i]); err != nil {
+			return nil, err
 		}
 	}
 	for g := range p.r.NumRowGroups() {
@@ -108,11 +123,7 @@ func decodeRows[T any](p *parquetFile) (rows []T, err error) {
 		base := len(rows)
 		rows = append(rows, make([]T, n)...)
 		for i := range cols {
-			chunk, err := p.read(g, at[i])
-			if err != nil {
-				return nil, fmt.Errorf("column %s: %w", cols[i].name, err)
-			}
-			if err := fillColumn(&cols[i], chunk, rows[base:]); err != nil {
+			if err := fillFrom(p, g, at[i], &cols[i], rows[base:]); err != nil {
 				return nil, fmt.Errorf("column %s: %w", cols[i].name, err)
 			}
 		}

@@ -31,14 +31,20 @@ The formats: ` + formatNames() + `.`,
 		Example: "  " + e.Self + " ingest runs/demo\n  " + e.Self + " ingest runs/demo/episodes -o tables",
 		Args:    cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if opt.partition != "" {
+				if err := logs.CheckPartition(opt.partition); err != nil {
+					return err
+				}
+			}
 			if d, err := logs.OpenRunDir(args[0]); err == nil && len(args) == 1 && opt.format == "" {
-				return ingestRun(e, d, opt.out, opt.strict)
+				return ingestRun(e, d, opt)
 			}
 			return ingestLogs(cmd.Context(), e, args, opt)
 		},
 	}
 	cmd.Flags().StringVarP(&opt.out, "out", "o", "", "folder for the tables (default DIR/tables of a run directory)")
 	cmd.Flags().StringVar(&opt.format, "format", "", "read every file as this format")
+	cmd.Flags().StringVar(&opt.partition, "partition-by", "", "divide every table by a column of episodes: TABLE/config=…/part-0.parquet")
 	cmd.Flags().BoolVar(&opt.text, "text", false, "whole texts of events in their table; otherwise their first 256 bytes, and where the whole lies")
 	cmd.Flags().BoolVar(&opt.strict, "strict", false, "exit 3 if any record could not be read")
 	columnFlags(cmd, &opt.columns)
@@ -51,17 +57,25 @@ func ingest(e *env, dir, out string, strict bool) error {
 	if err != nil {
 		return err
 	}
-	return ingestRun(e, d, out, strict)
+	return ingestRun(e, d, ingestFlags{out: out, strict: strict})
 }
 
-func ingestRun(e *env, d *logs.RunDir, out string, strict bool) error {
-	start := e.Now()
+func ingestRun(e *env, d *logs.RunDir, opt ingestFlags) error {
+	start, out := e.Now(), opt.out
+	if opt.partition != "" && out == "" {
+		return inputErrorf("for example: -o parts", "divided tables need a folder of their own: say with -o where they go")
+	}
 	if out == "" {
 		out = d.TablesDir()
 	}
 	n, problems, err := logs.IngestRun(d, out, logs.IngestOptions{OnEpisode: readProgress(e)})
 	if err != nil {
 		return fmt.Errorf("writing the tables to %s: %w", out, err)
+	}
+	if opt.partition != "" {
+		if err := logs.PartitionTables(out, opt.partition); err != nil {
+			return err
+		}
 	}
 	sayProblems(e, problems)
 	fmt.Fprintf(e.Stdout, "%s: %d episodes, %d turns, %d attempts, %d failed checks\n", out,
@@ -70,7 +84,7 @@ func ingestRun(e *env, d *logs.RunDir, out string, strict bool) error {
 		e.say("read and written in %s", e.Now().Sub(start).Round(time.Millisecond))
 	}
 	e.next("compare %s", shellQuote(d.Root))
-	if strict && len(problems) > 0 {
+	if opt.strict && len(problems) > 0 {
 		return &exitError{code: exitGate, err: fmt.Errorf("--strict: %d records could not be read", len(problems))}
 	}
 	return nil

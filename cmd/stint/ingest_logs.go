@@ -17,6 +17,7 @@ import (
 // ingestFlags are the flags of ingest.
 type ingestFlags struct {
 	out, format string
+	partition   string
 	strict      bool
 	text        bool
 	columns     logs.OutcomeColumns
@@ -56,6 +57,11 @@ func ingestLogs(ctx context.Context, e *env, paths []string, opt ingestFlags) er
 	res, err := logs.IngestLogs(ctx, r, opt.out, recordProgress(e))
 	if err != nil {
 		return fmt.Errorf("writing the tables to %s: %w", opt.out, err)
+	}
+	if opt.partition != "" {
+		if err := logs.PartitionTables(opt.out, opt.partition); err != nil {
+			return err
+		}
 	}
 	printFiles(e, res.Files)
 	sayUnknown(e, opt.out, res.Files)

@@ -41,6 +41,14 @@ out["check_clauses"] = {
     "duckdb": duckdb.sql(f"select sum(len(clauses)) from read_parquet('{path}')").fetchall()[0][0],
     "polars": int(pl.read_parquet(path)["clauses"].list.len().sum()),
 }
+# The same tables divided by configuration, and as Arrow files.
+for name in ("episodes", "checks", "turns"):
+    parts = f"{sys.argv[2]}/{name}/*/*.parquet"
+    rows = duckdb.sql(f"select config, count(*), sum(length) from read_parquet('{parts}', hive_partitioning = true) group by config order by config").fetchall()
+    frame = pl.scan_parquet(f"{sys.argv[2]}/{name}", hive_partitioning=True).group_by("config").agg(pl.len(), pl.col("length").sum()).sort("config").collect()
+    out["parts of " + name] = {"duckdb": [[c, n, int(l)] for c, n, l in rows], "polars": [list(r) for r in frame.rows()]}
+    arrow, parquet = pl.read_ipc(f"{sys.argv[3]}/{name}.arrow", memory_map=False), pl.read_parquet(f"{sys.argv[1]}/{name}.parquet")
+    assert arrow.equals(parquet), name
 print(json.dumps(out))
 `
 
@@ -52,9 +60,17 @@ func TestTablesInOtherReaders(t *testing.T) {
 	stint(t, dir, 0, "run", "study.yaml", "-o", "run", "-q")
 	stint(t, dir, 0, "classify", "run", "-q") // so that there are verdicts
 	stint(t, dir, 0, "ingest", "run", "-q")
+	stint(t, dir, 0, "ingest", "run", "-o", "parts", "--partition-by", "config", "-q")
+	tables, err := logs.ReadTablesWith(filepath.Join(dir, "run", "tables"), logs.ReadOptions{Events: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := logs.WriteArrow(filepath.Join(dir, "arrow"), tables); err != nil {
+		t.Fatal(err)
+	}
 
 	var errs bytes.Buffer
-	cmd := exec.Command(python, "-c", readersScript, filepath.Join(dir, "run", "tables"))
+	cmd := exec.Command(python, "-c", readersScript, filepath.Join(dir, "run", "tables"), filepath.Join(dir, "parts"), filepath.Join(dir, "arrow"))
 	cmd.Stderr = &errs
 	raw, err := cmd.Output()
 	if err != nil {
@@ -68,10 +84,6 @@ func TestTablesInOtherReaders(t *testing.T) {
 		if diff := cmp.Diff(by["duckdb"], by["polars"]); diff != "" {
 			t.Errorf("%s: DuckDB and polars differ (-DuckDB +polars):\n%s", name, diff)
 		}
-	}
-	tables, err := logs.ReadTablesWith(filepath.Join(dir, "run", "tables"), logs.ReadOptions{Events: true})
-	if err != nil {
-		t.Fatal(err)
 	}
 	passed, clauses := 0, 0
 	for _, e := range tables.Episodes {
@@ -89,6 +101,19 @@ func TestTablesInOtherReaders(t *testing.T) {
 	}
 	if got["turns_passed"]["duckdb"] != float64(passed) || got["check_clauses"]["duckdb"] != float64(clauses) || clauses == 0 {
 		t.Errorf("DuckDB sums %v turns passed and %v clauses, we %d and %d", got["turns_passed"]["duckdb"], got["check_clauses"]["duckdb"], passed, clauses)
+	}
+	configs := map[string]int{}
+	for _, e := range tables.Episodes {
+		configs[e.Config]++
+	}
+	parts := got["parts of episodes"]["duckdb"].([]any)
+	for _, p := range parts {
+		if p := p.([]any); p[1] != float64(configs[p[0].(string)]) {
+			t.Errorf("of %v DuckDB counts %v episodes, we %v", p[0], p[1], configs)
+		}
+	}
+	if len(parts) != len(configs) {
+		t.Errorf("DuckDB finds the configurations %v, we %v", parts, configs)
 	}
 	if info, err := os.Stat(filepath.Join(dir, "run", "tables", "episodes.parquet")); err != nil || info.Size() == 0 {
 		t.Error("episodes.parquet is empty", err)
