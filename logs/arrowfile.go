@@ -16,7 +16,7 @@ import (
 )
 
 // WriteArrow writes dir/episodes.arrow and the other tables as Arrow IPC files (Feather version 2), with the schemas
-// of the Parquet files, compressed with zstd. Each file appears complete or not at all. [ReadTables] reads them too,
+// of the Parquet files and not compressed: what arrow v17 compresses polars refuses. Each file appears complete or not at all. [ReadTables] reads them too,
 // where there is no Parquet file.
 func WriteArrow(dir string, t *Tables) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -36,7 +36,7 @@ func writeArrow[T any](dir, name string, rows []T) error {
 		}()
 		b := newRecordBuilder[T](memory.DefaultAllocator)
 		defer b.release()
-		out, err := ipc.NewFileWriter(&positioned{w: w}, ipc.WithSchema(arrowSchema(b.cols)), ipc.WithZstd())
+		out, err := ipc.NewFileWriter(&positioned{w: w}, ipc.WithSchema(arrowSchema(b.cols)))
 		if err != nil {
 			return err
 		}

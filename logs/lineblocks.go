@@ -31,7 +31,6 @@ type lineBlock struct {
 	data   []byte
 	offset int64
 	cut    *rawLine
-	torn   bool // its last line has no newline
 	lines  []decodedLine
 	done   chan struct{}
 }

@@ -9,9 +9,6 @@ type rawLine struct {
 	torn   bool // it has no newline: the file ends within it, or is just written so
 }
 
-// cut says whether the line was too long to be kept.
-func (l *rawLine) cut() bool { return int64(len(l.data)) < l.length }
-
 // keptOfCut is how much of a line that is too long stays.
 const keptOfCut = 4 << 10
 
