@@ -175,7 +175,7 @@ func misbehaviours() map[string]misbehaviour {
 }
 
 // ownRequests are what programs make of one request that fails, with their own retries as low as they go.
-var ownRequests = map[string]int{"codex": 2, "claude-code": 1, "kimi-code": 1, "mini-swe": 1}
+var ownRequests = map[string]int{"codex": 2, "claude-code": 1, "kimi-cli": 3, "kimi-code": 1, "mini-swe": 1}
 
 // TestHarnessMisbehaviour has a model and its provider do wrong what real ones do wrong.
 func TestHarnessMisbehaviour(t *testing.T) {
