@@ -160,7 +160,7 @@ func misbehaviours() map[string]misbehaviour {
 		"broad kill": {tried{script: killEverything}, all("self cut"), sees("journal agent_exit SIGKILL", "gateway tool_call kill -9 -1")},
 		"talk":       {tried{script: "unhelpful"}, map[string]string{"": "self empty", "mini-swe": "self cut"}, nil},
 		// Some go on after an answer that was cut.
-		"length":      {tried{script: "length"}, map[string]string{"": "self cut", "claude-code": "self clean", "qwen-code": "self clean", "mini-swe": "self clean"}, sees("gateway notice length")},
+		"length":      {tried{script: "length"}, map[string]string{"": "self cut", "claude-code": "self clean", "qwen-code": "self clean", "mini-swe": "self clean", "vibe": "self clean"}, sees("gateway notice length")},
 		"overloaded":  {tried{script: "overloaded"}, all("void:provider_error"), sees("gateway error provider_error", "gateway retry provider_error")},
 		"key":         {tried{script: "key"}, all("void:provider_error"), sees("gateway error auth")},
 		"bad request": {tried{script: "bad-request"}, all("void:provider_error"), sees("gateway error bad_request")},
@@ -187,6 +187,9 @@ func TestHarnessMisbehaviour(t *testing.T) {
 				if what == "held output" && (name == "opencode" || name == "vibe") {
 					// They block for two minutes: the limit of the attempt is what ends it.
 					c.attempt, c.ending = "wall: 60s, requests: 40", map[string]string{"": "limit:wall cut"}
+				}
+				if name == "openhands" || name == "vibe" {
+					c.attempt = strings.Replace(c.attempt, "wall: 30s", "wall: 90s", 1) // they take their time to start
 				}
 				c.harness = name
 				out := c.play(t)
@@ -238,6 +241,23 @@ func TestHarnessMisbehaviourAtHome(t *testing.T) {
 				t.Errorf("attempts (-want +got):\n%s%s", diff, out.detail())
 			}
 		})
+	}
+}
+
+// TestHarnessMisbehaviourLater has a model use the ids of its calls again in a later turn. Vibe does not run the second
+// call of an id; in a later turn it takes the call for one that it knows, and its conversation is broken.
+func TestHarnessMisbehaviourLater(t *testing.T) {
+	t.Parallel()
+	requireHarness(t, "vibe")
+	out := tried{harness: "vibe", changes: 1, script: "duplicate-id@0,duplicate-id@1"}.play(t)
+	if len(out.exits) != 2 || out.exits[0].Completion != "clean" || out.exits[1].By != "self" || out.exits[1].Completion != "cut" ||
+		!strings.Contains(out.exits[1].Detail, "a call with the id of an earlier turn: ") {
+		t.Fatalf("exits %+v: %s", out.exits, out.detail())
+	}
+	for _, via := range []string{logs.ViaGateway, logs.ViaReader} {
+		if !out.event(via, logs.EventNotice, "duplicate_id") {
+			t.Errorf("no word of it via %s\n%s", via, out.eventList())
+		}
 	}
 }
 
