@@ -150,9 +150,9 @@ func misbehaviours() map[string]misbehaviour {
 		"rate limit":   {tried{script: "rate-limit"}, all("void:rate_limit"), sees("gateway error rate_limit", "gateway retry rate_limit")},
 		"server error": {tried{script: "server-error"}, all("void:provider_error"), sees("gateway error provider_error", "gateway retry provider_error")},
 		"quota":        {tried{script: "quota"}, all("void:rate_limit"), sees("gateway error quota")},
-		// OpenHands makes a summary, begins anew and meets the same limit, again and again.
-		"context": {tried{script: "context-length"}, map[string]string{"": "self cut", "openhands": "limit:requests cut"},
-			map[string][]string{"": {"gateway error context_length", "journal agent_exit context_overflow"}, "openhands": {"gateway error context_length", "reader notice compaction begins", "reader compaction ok=true"}}},
+		// OpenHands makes a summary, begins anew and meets the same limit again, until it finds itself stuck.
+		"context": {tried{script: "context-length"}, all("self cut"),
+			map[string][]string{"": {"gateway error context_length", "journal agent_exit context_overflow"}, "openhands": {"gateway error context_length", "reader notice compaction begins", "reader compaction ok=true", "reader loop_guard status=stuck"}}},
 		// The retries of mini-swe-agent, Kimi Code and Vibe are off, so that the gateway's are the only ones.
 		"cut stream": {tried{script: "cut-stream"}, map[string]string{"": "self clean", "mini-swe": "void:provider_error", "kimi-code": "void:provider_error", "vibe": "void:provider_error"}, sees("gateway error cut_stream")},
 		"empty": {tried{script: "empty*0"}, map[string]string{"": "self cut", "opencode": "self empty", "codex": "self empty", "claude-code": "self empty", "vibe": "self empty", "openhands": "limit:requests cut"},
