@@ -25,7 +25,7 @@ type measuredHarness struct {
 	Conversation string   `json:"conversation"` // how a follow-up finds it
 	StartS       float64  `json:"start_s"`      // seconds of an attempt with one answer, median of measureStarts
 	StartCPU     float64  `json:"start_cpu_s"`  // processor seconds of such an attempt, in all processes; less depends on what else runs
-	MemoryMB     float64  `json:"memory_mb"`    // most that its processes held together while it built a service, in 10^6 bytes of RSS
+	MemoryMB     float64  `json:"memory_mb"`    // most that its processes held together while it built a service, in 10^6 bytes, shared pages once
 	GatewayOnly  []string `json:"gateway_only"` // what its own record did not tell
 }
 
@@ -232,7 +232,7 @@ func (w *memoryWatch) begin() (stop func()) {
 	return func() { close(quit); <-done }
 }
 
-// held is the resident memory of all descendants of this process but stint itself and the sandbox's own program.
+// held is the memory of all descendants of this process but stint itself and the sandbox's own program.
 func (w *memoryWatch) held() int64 {
 	own, err := os.Stat(w.stint)
 	if err != nil {
@@ -269,11 +269,25 @@ func (w *memoryWatch) held() int64 {
 		if err != nil || os.SameFile(exe, own) || string(name) == "bwrap\n" {
 			continue
 		}
-		b, _ := os.ReadFile(filepath.Join(proc, "statm"))
-		if f := bytes.Fields(b); len(f) > 1 {
-			pages, _ := strconv.ParseInt(string(f[1]), 10, 64)
-			sum += pages * int64(os.Getpagesize())
-		}
+		sum += heldBy(proc)
 	}
 	return sum
+}
+
+// heldBy is the memory of one process, in bytes: its share of what it shares, since a process that has just been forked
+// seems to hold all that its parent does; where the shares are not told, the whole.
+func heldBy(proc string) int64 {
+	b, _ := os.ReadFile(filepath.Join(proc, "smaps_rollup"))
+	for line := range bytes.Lines(b) {
+		if f := bytes.Fields(line); len(f) == 3 && string(f[0]) == "Pss:" {
+			kb, _ := strconv.ParseInt(string(f[1]), 10, 64)
+			return kb << 10
+		}
+	}
+	b, _ = os.ReadFile(filepath.Join(proc, "statm"))
+	if f := bytes.Fields(b); len(f) > 1 {
+		pages, _ := strconv.ParseInt(string(f[1]), 10, 64)
+		return pages * int64(os.Getpagesize())
+	}
+	return 0
 }
