@@ -459,9 +459,12 @@ func (in Installer) Check(ctx context.Context, f *File) error {
 	return in.verify(ctx, f, prefix)
 }
 
+// probeLimit is how long a program may take to say its version: on a busy machine the slow ones take more than a minute.
+const probeLimit = 3 * time.Minute
+
 // Version asks a program for its version.
 func (in Installer) Version(ctx context.Context, f *File, prefix string) (string, error) {
-	ctx, cancel := context.WithTimeout(ctx, time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, probeLimit)
 	defer cancel()
 	home, err := os.MkdirTemp("", "stint-probe-")
 	if err != nil {
@@ -478,6 +481,9 @@ func (in Installer) Version(ctx context.Context, f *File, prefix string) (string
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		text := fmt.Sprintf("does not say its version: %v: %s", err, lastWords(out))
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			text = fmt.Sprintf("does not say its version within %s: %s", probeLimit, lastWords(out))
+		}
 		if errors.Is(err, fs.ErrNotExist) {
 			text = fmt.Sprintf("is not there: %s is missing", argv[0])
 		}
