@@ -238,10 +238,9 @@ func (q *Quote) carries() bool {
 	}
 	if it.check != nil {
 		// The expectation is the suite's word, the answer the agent's.
-		request, _, _ := strings.Cut(it.check.Request, " ")
-		_, after, found := strings.Cut(normalise(it.text.text).text, " expected: ")
-		expected, _, cut := strings.Cut(after, " actual: ")
-		return found && cut && request != "" && len(expected) >= len(q.Text) && strings.Contains(expected, q.Text)
+		_, after, _ := strings.Cut(normalise(it.text.text).text, " expected: ")
+		expected, _, whole := strings.Cut(after, " actual: ")
+		return whole && strings.Contains(expected, q.Text)
 	}
 	e := it.event
 	return e != nil && e.Kind == logs.EventToolResult && e.ExitCode != nil && *e.ExitCode != 0

@@ -10,33 +10,6 @@ import (
 	"github.com/stint-bench/stint/logs"
 )
 
-// suspect is one failed attempt that a judge is asked about.
-type suspect struct {
-	name   string
-	key    logs.VerdictKey
-	rule   *logs.VerdictRow // what the rules say
-	known  *failure
-	parts  builder // with everything but the options of a packet
-	inputs string  // hash of what the judge is asked about
-	budget int     // tokens of a packet
-	again  int     // how often it was asked again from the start
-
-	built    *Packet
-	builtFor packetOptions
-}
-
-// packet builds what is shown of the attempt, or returns the one that was built last if it is the same.
-func (it *suspect) packet(opt packetOptions) *Packet {
-	b := it.parts
-	opt.tokens, opt.plain = it.budget, it.parts.opt.plain
-	if it.built != nil && it.builtFor.tokens == opt.tokens && it.builtFor.masked == opt.masked && slices.Equal(it.builtFor.asked, opt.asked) {
-		return it.built
-	}
-	b.opt = opt
-	it.built, it.builtFor = b.build(), opt
-	return it.built
-}
-
 // vote is what one round of questions about an attempt came to: a label with its quotes, or why there is none.
 type vote struct {
 	*finding
@@ -124,19 +97,6 @@ func (v *vote) settle() {
 			v.reason = *v.AbstainReason
 		}
 	}
-}
-
-// hidden says whether a range of events holds any that the packet does not show.
-func (it *suspect) hidden(p *Packet, r *answerRange) bool {
-	if r.From < 0 || r.To < r.From {
-		return false
-	}
-	for i := r.From; i <= min(r.To, r.From+50, len(it.known.events)-1); i++ {
-		if p.item(fmt.Sprintf("e%d", i)) == nil {
-			return true
-		}
-	}
-	return false
 }
 
 // verdict asks until the votes decide, and checks that no text of the agent made the difference.

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,12 +18,14 @@ import (
 
 	"github.com/stint-bench/stint/classify"
 	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
+	"github.com/stint-bench/stint/cmd/stint/internal/study"
 	"github.com/stint-bench/stint/logs"
 )
 
 // judgeFlags are what classify is told about a judge.
 type judgeFlags struct {
 	model, baseURL, keyEnv, prices, show string
+	name                                 string // of a model of the study, which model is the id of
 	maxUSD                               float64
 	maxCalls, maxTokens                  int64
 	packet, context, maxOutput, votes    int
@@ -35,7 +38,7 @@ type judgeFlags struct {
 func (f *judgeFlags) add(cmd *cobra.Command) {
 	fs := cmd.Flags()
 	fs.StringVar(&f.model, "judge", "", "`model` that is asked where the rules leave the cause open")
-	fs.StringVar(&f.baseURL, "base-url", "", "base `URL` of the judge's OpenAI-compatible endpoint")
+	fs.StringVar(&f.baseURL, "base-url", "", "base `URL` of the judge's OpenAI-compatible endpoint; not needed for a model of the run's study")
 	fs.StringVar(&f.keyEnv, "key-env", "", "`name` of the environment variable that holds its key")
 	fs.Float64Var(&f.maxUSD, "max-usd", 0, "ceiling in dollars for all calls of judges on this run, earlier ones included")
 	fs.Int64Var(&f.maxCalls, "max-calls", 0, "ceiling in requests")
@@ -63,12 +66,28 @@ func (f *judgeFlags) check() error {
 		return inputErrorf("leave the flag out for its default", "a ceiling or size of the judge is below zero")
 	case f.model == "" && f.show == "" && (f.baseURL != "" || f.keyEnv != "" || f.again || f.all || f.maxUSD > 0 || f.maxCalls > 0 || f.maxTokens > 0):
 		return inputErrorf("add --judge MODEL", "these flags are about a judge, and none is named")
-	case f.model != "" && f.show == "" && f.baseURL == "":
-		return inputErrorf(`give --base-url, for example "http://127.0.0.1:8000/v1"`, "where is the judge %s?", clean(f.model))
 	case f.plain && !loopback(f.baseURL):
 		return inputErrorf("leave --no-redact out, or judge by an endpoint on this machine", "secrets are sent to no other machine")
 	}
 	return nil
+}
+
+// fromStudy fills in what the run's study says about a model of that name, where no flag does.
+func (f *judgeFlags) fromStudy(d *logs.RunDir) {
+	st, err := study.LoadFrozen(d)
+	if err != nil || f.baseURL != "" {
+		return // a run without a study file says nothing, and a given address is meant
+	}
+	m := st.Model(f.model)
+	if m == nil || m.URL == "" || m.API != "" && m.API != "chat" {
+		return
+	}
+	f.baseURL, f.keyEnv = m.URL, cmp.Or(f.keyEnv, m.KeyEnv)
+	f.context, f.name = cmp.Or(f.context, m.Context), f.model
+	f.model = cmp.Or(m.ID, f.model)
+	if j := st.Judge; j != nil && j.Model == f.name && f.maxUSD == 0 {
+		f.maxUSD = j.MaxUSD
+	}
 }
 
 // loopback says whether an address is on this machine.
@@ -83,6 +102,7 @@ func loopback(base string) bool {
 
 // options turns the flags into those of the judge.
 func (f *judgeFlags) options(e *env, d *logs.RunDir) (classify.JudgeOptions, error) {
+	f.fromStudy(d)
 	opt := classify.JudgeOptions{Model: f.model, Endpoint: strings.TrimRight(f.baseURL, "/"), PacketTokens: f.packet, Context: f.context, MaxOutput: f.maxOutput, MaxVotes: f.votes,
 		Concurrency: f.jobs, Timeout: f.timeout, Seed: f.seed, All: f.all, AskAgain: f.again, Plain: f.plain, Failure: judgeFailure, MinWait: e.testOnlyJudgeWait,
 		Ceilings: classify.Ceilings{Calls: f.maxCalls, Tokens: f.maxTokens, USD: f.maxUSD}}
@@ -95,13 +115,20 @@ func (f *judgeFlags) options(e *env, d *logs.RunDir) (classify.JudgeOptions, err
 	if f.show != "" {
 		return opt, nil
 	}
+	if f.baseURL == "" {
+		return opt, inputErrorf(`give --base-url, for example "http://127.0.0.1:8000/v1"`, "where is the judge %s? The study has no model of that name with a url and api chat", clean(f.model))
+	}
 	prices, err := f.priceTable(d)
 	if err != nil {
 		return opt, err
 	}
 	day := e.Now()
 	opt.Price = func(input, cached, output int64) *float64 {
-		usd, _ := prices.Cost(f.model, day, logs.Usage{In: &input, Cached: &cached, Out: &output})
+		u := logs.Usage{In: &input, Cached: &cached, Out: &output}
+		usd, _ := prices.Cost(f.model, day, u)
+		if usd == nil && f.name != "" {
+			usd, _ = prices.Cost(f.name, day, u)
+		}
 		return usd
 	}
 	if opt.Price(1, 0, 1) == nil && f.maxCalls == 0 && f.maxTokens == 0 {

@@ -484,3 +484,25 @@ func quotesStand(t *testing.T, args []string, v *logs.VerdictRow) {
 		}
 	}
 }
+
+// TestClassifyJudgeOfStudy: a judge that is a model of the study needs no address; its id, window and limit are the
+// study's.
+func TestClassifyJudgeOfStudy(t *testing.T) {
+	s := newJudgeServer(t)
+	dir := t.TempDir()
+	writeFile(t, dir, "prices.yaml", "- {model: reader, from: 2020-01-01, usd_per_mtok: {input: 1.0, output: 4.0}, source: \"made up for this test\"}\n")
+	writeFile(t, dir, "study.yaml", strings.Replace(judgedStudy, "models:\n", fmt.Sprintf("models:\n  reader: {api: chat, url: %q, id: reader-0520, key_env: JUDGE_KEY, context: 8k}\n", s.URL+"/v1"), 1)+
+		"prices: prices.yaml\njudge: {model: reader, max_usd: 0.02}\n")
+	run := filepath.Join(dir, "run")
+	judgeStint(t, exitDone, "run", filepath.Join(dir, "study.yaml"), "-o", run, "-q")
+	out, errs := judgeStint(t, exitIncomplete, "classify", run, "--judge", "reader", "--all")
+	if !strings.Contains(out, "judge reader-0520:") || !strings.Contains(errs, "ceiling of $0.02") || !strings.Contains(errs, "raise --max-usd") {
+		t.Errorf("%s\n%s", out, errs)
+	}
+	for _, body := range s.bodies {
+		if !strings.Contains(body, `"model":"reader-0520"`) {
+			t.Errorf("asked %s", body[:60])
+		}
+	}
+	judgeStint(t, exitDone, "classify", run, "--judge", "reader", "--all", "--max-usd", "5")
+}
