@@ -155,7 +155,7 @@ var abstainReasons = []string{ReasonNoLog, ReasonNoChecks, ReasonConflict, Reaso
 
 // schema is the JSON schema of an answer: evidence before the label, all properties required, nothing else allowed.
 // Written by hand, since the order of properties is the order in which they are written.
-func (s *sheet) schema(limits bool) json.RawMessage {
+func (s *sheet) schema(packet string, limits bool) json.RawMessage {
 	length, items := func(int) string { return "" }, func(int, int) string { return "" }
 	if limits {
 		length = func(n int) string { return fmt.Sprintf(`,"maxLength":%d`, n) }
@@ -168,7 +168,7 @@ func (s *sheet) schema(limits bool) json.RawMessage {
 	list, reasons := quoteList(codes), quoteList(abstainReasons)
 	return json.RawMessage(`{"type":"object","additionalProperties":false,` +
 		`"required":["packet_id","evidence","violated_requirement","first_bad_event","label","runner_up","recovered_events","need","certainty","abstain_reason","summary"],` +
-		`"properties":{"packet_id":{"type":"string"` + length(20) + `},` +
+		`"properties":{"packet_id":{"type":"string","enum":[` + quoteJSON(packet) + `]},` +
 		`"evidence":{"type":"array"` + items(1, maxQuotes) + `,"items":{"type":"object","additionalProperties":false,"required":["event","quote","role"],` +
 		`"properties":{"event":{"type":"string"` + length(12) + `},"quote":{"type":"string"` + length(maxQuoteLen) + `},"role":{"type":"string","enum":["cause","effect","counter"]}}}},` +
 		`"violated_requirement":{"type":["string","null"]` + length(12) + `},"first_bad_event":{"type":["integer","null"]},` +
@@ -214,7 +214,7 @@ func (q *question) request(book *Taxonomy, model string, p profile) openai.ChatC
 	switch p.Rung {
 	case rungSchema, rungSchemaPlain:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONSchema,
-			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "verdict", Strict: true, Schema: q.sheet.schema(p.Rung == rungSchema)}}
+			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: "verdict", Strict: true, Schema: q.sheet.schema(q.packet.ID, p.Rung == rungSchema)}}
 	case rungObject:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{Type: openai.ChatCompletionResponseFormatTypeJSONObject}
 	}
