@@ -168,20 +168,21 @@ const maxMatched = 64 << 10
 // says reports whether the text is what the rule is about.
 func (r *Rule) says(text string) bool {
 	text = text[:min(len(text), maxMatched)]
-	low := strings.ToLower(text)
-	if !slices.ContainsFunc(r.Anchors, func(a string) bool { return strings.Contains(low, a) }) {
-		return false
-	}
-	return r.re.MatchString(text)
+	return r.finds(text, strings.ToLower(text))
 }
 
-// fires reports whether the rule is met by an event.
-func (r *Rule) fires(e *logs.EventRow) bool {
+// finds is says with the text in lower case at hand: anchors first, since most texts have none.
+func (r *Rule) finds(text, low string) bool {
+	return slices.ContainsFunc(r.Anchors, func(a string) bool { return strings.Contains(low, a) }) && r.re.MatchString(text)
+}
+
+// fires reports whether the rule is met by an event, whose text is given as it is and in lower case.
+func (r *Rule) fires(e *logs.EventRow, text, low string) bool {
 	if !slices.Contains(r.Channels, e.Channel) {
 		return false
 	}
 	if e.HTTPStatus != nil && e.Channel == logs.ChannelProvider && slices.Contains(r.Statuses, *e.HTTPStatus) {
 		return true
 	}
-	return r.says(e.Text)
+	return r.finds(text, low)
 }

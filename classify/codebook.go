@@ -38,6 +38,7 @@ const (
 	LeafResources    = "infra.resources"
 	LeafBudget       = "infra.budget"
 	LeafVerifier     = "bench.verifier"
+	LeafSetup        = "bench.setup"
 	LeafInsufficient = "unknown.insufficient"
 	LeafUnlisted     = "unknown.unlisted"
 )
@@ -75,6 +76,7 @@ type Taxonomy struct {
 
 	leaves map[string]*Leaf
 	hash   string
+	added  int // rules at the end of Rules that a user gave
 }
 
 // Leaf is one label.
@@ -166,6 +168,9 @@ func ParseCodebook(b []byte) (*Taxonomy, error) {
 		t.leaves[t.Leaves[i].ID] = &t.Leaves[i]
 	}
 	if what, err := t.check(); err != nil {
+		return nil, fmt.Errorf("reading the codebook, line %d: %s: %w", lineOf(b, what), what, err)
+	}
+	if what, err := t.checkLevels(); err != nil {
 		return nil, fmt.Errorf("reading the codebook, line %d: %s: %w", lineOf(b, what), what, err)
 	}
 	sum := sha256.Sum256(b)

@@ -16,6 +16,7 @@ type failure struct {
 	checks  []*logs.CheckRow
 	events  []logs.EventRow
 	clauses *clauses
+	foreign bool // of a log that stint did not write
 	missing []string
 	// passedBefore says whether a clause was satisfied in an earlier turn of the episode.
 	passedBefore func(k *clause, g *Group) bool
@@ -43,6 +44,7 @@ func (f *failure) decide() (*Decision, error) {
 	if !f.trail.logged {
 		f.missing = append(f.missing, "the agent's log")
 	}
+	f.lacks()
 	f.fatal, f.recovered = f.trail.weigh()
 	f.readContract()
 
@@ -53,6 +55,7 @@ func (f *failure) decide() (*Decision, error) {
 	default:
 		f.unknown()
 	}
+	f.weaken()
 	f.finish()
 	return f.Decision, f.evidence(f.evidenced)
 }
@@ -66,6 +69,8 @@ func (f *failure) readContract() {
 			f.drift.dropped++
 		case c.Status == "not_run":
 			f.drift.notRun++
+		case f.foreign && !asksServer(c.Request):
+			f.drift.opaque++ // a test of another benchmark: nothing was asked of a server
 		default:
 			rows = append(rows, c)
 		}
@@ -104,6 +109,9 @@ func (f *failure) integrity() bool {
 		f.label(logs.AnnotatorRule, leaf, logs.StrengthProved)
 		f.Verdict.RuleIDs = []string{"G-" + reason}
 		f.evidenced = ev
+		return true
+	}
+	if f.ofBench(question) {
 		return true
 	}
 	if reason == "" && len(f.checks) == 0 {
@@ -282,6 +290,15 @@ func (f *failure) unknown() {
 	case f.drift.dropped > 0 && f.drift.dropped == len(f.checks):
 		f.step("which clause does the server break, and how?", "every failing check passed when it was tried alone")
 		f.abstain(ReasonUnconfirmed)
+		for i, c := range f.checks {
+			if i < 4 {
+				f.evidenced = append(f.evidenced, checkEvidence(c, f.sha(c.Place)))
+			}
+		}
+	case f.drift.opaque > 0:
+		f.step("which clause does the server break, and how?", "the failing checks do not tell what was asked and what was answered")
+		f.missing = append(f.missing, "request and answer of the failing checks")
+		f.abstain(ReasonNoChecks)
 		for i, c := range f.checks {
 			if i < 4 {
 				f.evidenced = append(f.evidenced, checkEvidence(c, f.sha(c.Place)))

@@ -47,6 +47,7 @@ type Decision struct {
 	Recovered []Recovered     `json:"recovered,omitempty"` // never the cause
 	Nearly    []string        `json:"nearly,omitempty"`    // rules that fired and did not decide
 	Checks    []logs.CheckRow `json:"-"`                   // the failing checks
+	ungraded  bool            // nobody said whether the attempt passed
 }
 
 // maxEvidence bounds the evidence of one verdict.

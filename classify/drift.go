@@ -202,6 +202,7 @@ type drift struct {
 	groups  []*Group
 	dropped int // failing checks that passed alone
 	notRun  int // failing checks that were never reached
+	opaque  int // tests of another benchmark
 	unsent  int
 }
 

@@ -36,6 +36,7 @@ type trail struct {
 	completion string
 	logged     bool // a log of the agent is at hand
 	found      []candidate
+	inferred   bool // nobody recorded how the agent ended; its log tells
 }
 
 func newTrail(book *Taxonomy, a *logs.AttemptRow, events []logs.EventRow) *trail {
@@ -49,7 +50,12 @@ func newTrail(book *Taxonomy, a *logs.AttemptRow, events []logs.EventRow) *trail
 			t.logged = true
 		}
 	}
+	if t.completion == "" {
+		t.completion = t.infer()
+		t.inferred = t.completion != ""
+	}
 	t.match()
+	t.pairs()
 	t.ending()
 	return t
 }
@@ -90,10 +96,27 @@ func (t *trail) match() {
 		if inOrder := t.completion == completionClean || t.completion == completionEmpty; inOrder && (e.Kind == logs.EventAgentExit || e.Kind == logs.EventEnd) {
 			continue
 		}
-		for r := range t.book.Rules {
-			if rule := &t.book.Rules[r]; (rule.After == "" || compacted) && rule.fires(e) {
-				t.add(rule.Leaf, rule.ID, rule.Strength, "", i)
-			}
+		t.apply(i, compacted)
+	}
+}
+
+// apply adds what the rules say about an event. What a rule says without being sure stands back behind one that is sure
+// of the same event.
+func (t *trail) apply(i int, compacted bool) {
+	e := &t.events[i]
+	text := e.Text[:min(len(e.Text), maxMatched)]
+	low := strings.ToLower(text)
+	var hits []*Rule
+	sure := false
+	for r := range t.book.Rules {
+		if rule := &t.book.Rules[r]; (rule.After == "" || compacted) && rule.fires(e, text, low) {
+			hits = append(hits, rule)
+			sure = sure || rule.Strength == "strong"
+		}
+	}
+	for _, rule := range hits {
+		if rule.Strength == "strong" || !sure {
+			t.add(rule.Leaf, rule.ID, rule.Strength, "", i)
 		}
 	}
 }

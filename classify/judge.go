@@ -43,6 +43,7 @@ type JudgeOptions struct {
 	AskAgain bool // ask again where an answer could not be used
 	Plain    bool // redact nothing; for endpoints on this machine
 	Only     func(logs.VerdictKey) bool
+	Book     *Taxonomy // nil = the embedded [Codebook]
 
 	Sleep      func(context.Context, time.Duration) error // nil = the real one
 	OnProgress func(JudgeSummary)
@@ -187,7 +188,7 @@ func JudgeDir(d *logs.RunDir) string { return filepath.Join(d.VerdictsDir(), "ju
 // context's.
 func Judge(ctx context.Context, d *logs.RunDir, t *logs.Tables, r *Result, opt JudgeOptions) (*JudgeSummary, error) {
 	opt.fill()
-	p := &pass{ctx: ctx, opt: opt, book: Codebook(), gate: newGate(opt.Concurrency)}
+	p := &pass{ctx: ctx, opt: opt, book: cmp.Or(opt.Book, Codebook()), gate: newGate(opt.Concurrency)}
 	p.annotator = annotatorOf(p.book, &opt)
 	p.summary = JudgeSummary{Annotator: p.annotator, Model: opt.Model, Abstained: map[string]int{}, Unusable: map[string]int{}, Failures: map[string]int{}}
 	var err error
@@ -204,7 +205,7 @@ func Judge(ctx context.Context, d *logs.RunDir, t *logs.Tables, r *Result, opt J
 	if known, ok := p.ledger.profile[p.annotator+"\x00"+opt.Endpoint]; ok {
 		p.profile = known
 	}
-	err = p.run(d, sortOut(t, Options{}), attemptsOf(t), r)
+	err = p.run(d, sortOut(t, Options{Book: opt.Book}), attemptsOf(t), r)
 	s := p.finish()
 	if err != nil && s.Stop != nil && errors.Is(err, s.Stop) {
 		err = nil
@@ -477,9 +478,9 @@ func ShownPacket(d *logs.RunDir, t *logs.Tables, r *Result, key logs.VerdictKey,
 	if dec == nil {
 		return none, fmt.Errorf("%s has no verdict", itemName(key))
 	}
-	p := &pass{ctx: context.Background(), opt: opt, book: Codebook(), profile: firstProfile(opt.Model), ledger: &ledger{packets: map[string]int{}}}
+	p := &pass{ctx: context.Background(), opt: opt, book: cmp.Or(opt.Book, Codebook()), profile: firstProfile(opt.Model), ledger: &ledger{packets: map[string]int{}}}
 	p.annotator = annotatorOf(p.book, &opt)
-	for _, e := range sortOut(t, Options{}) {
+	for _, e := range sortOut(t, Options{Book: opt.Book}) {
 		if e.failed[0].Episode != key.Episode {
 			continue
 		}

@@ -21,6 +21,11 @@ import (
 type Options struct {
 	// Only restricts the work to the attempts it says yes to; nil = every failed attempt.
 	Only func(logs.VerdictKey) bool
+	// Book is what to decide with; nil = the embedded [Codebook].
+	Book *Taxonomy
+	// Foreign says that the tables are those of logs that stint did not write. Then the attempts are looked at as well
+	// of which nobody said whether they passed; they get a verdict where the log shows what ended them.
+	Foreign bool
 	// OnEpisode is told the progress; nil = nobody.
 	OnEpisode func(done, total int)
 }
@@ -28,6 +33,7 @@ type Options struct {
 // Result is every verdict of the deterministic tier, sorted by key.
 type Result struct {
 	Verdicts  []logs.VerdictRow
+	Unjudged  int // attempts of foreign logs without a result of grading and without a sign that they failed
 	decisions map[logs.VerdictKey]*Decision
 }
 
@@ -74,6 +80,10 @@ func Run(ctx context.Context, d *logs.RunDir, t *logs.Tables, opt Options) (*Res
 	r := &Result{decisions: map[logs.VerdictKey]*Decision{}, Verdicts: []logs.VerdictRow{}}
 	for _, list := range results {
 		for _, dec := range list {
+			if dec.ungraded && (dec.Verdict.L1 == "drift" || dec.Verdict.L1 == "unknown") {
+				r.Unjudged++
+				continue
+			}
 			r.Verdicts = append(r.Verdicts, dec.Verdict)
 			r.decisions[dec.Verdict.Key()] = dec
 		}
@@ -83,26 +93,31 @@ func Run(ctx context.Context, d *logs.RunDir, t *logs.Tables, opt Options) (*Res
 
 // episodeRows are the rows of one episode that has failed attempts.
 type episodeRows struct {
+	book    *Taxonomy
+	foreign bool
 	episode *logs.EpisodeRow
 	turns   map[int]*logs.TurnRow
 	clauses []logs.ClauseRow
 	failed  []*logs.AttemptRow
 	checks  map[[2]int][]*logs.CheckRow
-	events  map[int64][]logs.EventRow // by the offset of the attempt
+	events  map[[2]int64][]logs.EventRow // by the turn and the offset of the attempt
 	only    func(logs.VerdictKey) bool
 }
 
 func sortOut(t *logs.Tables, opt Options) []*episodeRows {
+	if opt.Book == nil {
+		opt.Book = Codebook()
+	}
 	byID := map[string]*episodeRows{}
 	var list []*episodeRows
 	for i := range t.Attempts {
 		a := &t.Attempts[i]
-		if a.Attempt == nil || a.Passed == nil || *a.Passed {
+		if a.Attempt == nil || a.Passed == nil && !opt.Foreign || a.Passed != nil && *a.Passed {
 			continue
 		}
 		e := byID[a.Episode]
 		if e == nil {
-			e = &episodeRows{turns: map[int]*logs.TurnRow{}, checks: map[[2]int][]*logs.CheckRow{}, events: map[int64][]logs.EventRow{}, only: opt.Only}
+			e = &episodeRows{book: opt.Book, foreign: opt.Foreign, turns: map[int]*logs.TurnRow{}, checks: map[[2]int][]*logs.CheckRow{}, events: map[[2]int64][]logs.EventRow{}, only: opt.Only}
 			byID[a.Episode] = e
 			list = append(list, e)
 		}
@@ -132,7 +147,8 @@ func sortOut(t *logs.Tables, opt Options) []*episodeRows {
 	}
 	for _, ev := range t.Events {
 		if e := byID[ev.Episode]; e != nil {
-			e.events[ev.AttemptOffset] = append(e.events[ev.AttemptOffset], ev)
+			k := [2]int64{int64(ev.Turn), ev.AttemptOffset}
+			e.events[k] = append(e.events[k], ev)
 		}
 	}
 	slices.SortFunc(list, func(a, b *episodeRows) int { return strings.Compare(a.failed[0].Episode, b.failed[0].Episode) })
@@ -167,6 +183,7 @@ func (e *episodeRows) decide(d *logs.RunDir) ([]*Decision, error) {
 		if err != nil {
 			return nil, err
 		}
+		dec.ungraded = a.Passed == nil
 		e.follow(out, dec, f.trail)
 		out = append(out, dec)
 	}
@@ -176,9 +193,9 @@ func (e *episodeRows) decide(d *logs.RunDir) ([]*Decision, error) {
 // failure gathers what is known about one failed attempt. Its events are read from the agent's log where they are not
 // among the tables.
 func (e *episodeRows) failure(d *logs.RunDir, a *logs.AttemptRow, files *placeReader, cs *clauses, missing []string) *failure {
-	f := &failure{book: Codebook(), episode: e.episode, attempt: a, checks: e.checks[[2]int{a.Turn, *a.Attempt}],
+	f := &failure{book: e.book, foreign: e.foreign, episode: e.episode, attempt: a, checks: e.checks[[2]int{a.Turn, *a.Attempt}],
 		clauses: cs, missing: slices.Clone(missing), passedBefore: e.passedBefore(a.Turn), sha: files.sha}
-	events, ok := e.events[a.Offset]
+	events, ok := e.events[[2]int64{int64(a.Turn), a.Offset}]
 	if !ok && a.File != "" {
 		var err error
 		if events, err = logs.AttemptEvents(d, a); err != nil {
@@ -193,7 +210,7 @@ func (e *episodeRows) failure(d *logs.RunDir, a *logs.AttemptRow, files *placeRe
 // step for the same reason as the one before it is no new cause.
 func (e *episodeRows) follow(earlier []*Decision, dec *Decision, t *trail) {
 	leaf := deref(dec.Verdict.Leaf)
-	if len(earlier) == 0 || e.episode == nil || e.episode.Session != "continue" || !slices.Contains(Codebook().Poisons, leaf) {
+	if len(earlier) == 0 || e.episode == nil || e.episode.Session != "continue" || !slices.Contains(e.book.Poisons, leaf) {
 		return
 	}
 	prev := &earlier[len(earlier)-1].Verdict

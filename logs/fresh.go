@@ -118,6 +118,29 @@ func RelabelRun(d *RunDir, opt IngestOptions) ([]Problem, error) {
 
 func relabel(d *RunDir, now sourceStamp) ([]Problem, error) {
 	dir := d.TablesDir()
+	problems, err := relabelTables(d, dir)
+	if err != nil || len(problems) > 0 {
+		return problems, err
+	}
+	return nil, now.write(dir)
+}
+
+// IsTables says whether a folder holds the tables that [IngestLogs] made of logs.
+func IsTables(dir string) bool {
+	for _, name := range TableNames() {
+		if st, err := os.Lstat(filepath.Join(dir, name+".parquet")); err != nil || !st.Mode().IsRegular() {
+			return false
+		}
+	}
+	return true
+}
+
+// RelabelTables puts the verdicts below a folder of tables that [IngestLogs] made, in verdicts/, into its tables verdicts
+// and episodes.
+func RelabelTables(dir string) ([]Problem, error) { return relabelTables(&RunDir{Root: dir}, dir) }
+
+// relabelTables writes the tables verdicts and episodes in dir anew, with the verdicts of the run directory.
+func relabelTables(d *RunDir, dir string) ([]Problem, error) {
 	verdicts, problems, err := ReadVerdicts(d)
 	if err != nil {
 		return nil, err
@@ -138,8 +161,5 @@ func relabel(d *RunDir, now sourceStamp) ([]Problem, error) {
 	if err := errors.Join(w.episodes.add(t.Episodes), w.verdicts.add(t.Verdicts), w.commit()); err != nil {
 		return nil, err
 	}
-	if len(problems) > 0 {
-		return problems, nil
-	}
-	return nil, now.write(dir)
+	return problems, nil
 }

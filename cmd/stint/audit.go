@@ -104,7 +104,11 @@ func auditEval(ctx context.Context, e *env, dir string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	r, err := classify.Run(ctx, d, t, classify.Options{})
+	book, err := runBook(d)
+	if err != nil {
+		return err
+	}
+	r, err := classify.Run(ctx, d, t, classify.Options{Book: book})
 	if err != nil {
 		return err
 	}

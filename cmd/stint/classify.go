@@ -20,7 +20,8 @@ import (
 )
 
 func newClassifyCmd(e *env) *cobra.Command {
-	var codebook, asJSON bool
+	var codebook, asJSON, check bool
+	var rules string
 	var judge judgeFlags
 	cmd := &cobra.Command{
 		Use:   "classify DIR",
@@ -36,19 +37,33 @@ With --judge a model is asked about what the rules leave open: every call, its r
 it cost are kept under DIR/verdicts/judge, so that the same command goes on where it was
 stopped. A verdict of the judge stands in DIR/verdicts/judge.jsonl with its votes and with
 quotes that were found in the evidence; an answer that is incomplete or whose quotes are not
-found is none. Keys and other secrets are replaced before anything is sent.`,
+found is none. Keys and other secrets are replaced before anything is sent.
+
+--rules adds leaves and rules of your own to the codebook, in its form and with examples that
+every rule must hold to; --check only tests them, and says file and line of what is wrong. A
+run keeps the rules it was classified with in DIR/verdicts/rules.yaml until other ones or
+"--rules none" are given.
+
+DIR can also be the folder of tables that ingest made from logs of other runners and agents.
+Then every attempt is looked at that did not pass, or of which nobody said so and that did not
+end in order. What such a log does not tell is listed with the verdict and makes it weaker.
+` + leafList(),
 		Example: "  " + e.Self + " classify runs/demo\n  " + e.Self + " classify runs/demo --json\n  " + e.Self + " classify --codebook\n" +
-			"  " + e.Self + " classify runs/demo --show-packet none/r0/s01#1",
+			"  " + e.Self + " classify runs/demo --show-packet none/r0/s01#1\n  " + e.Self + " classify runs/demo --rules my.yaml\n  " + e.Self + " classify --rules my.yaml --check",
 		Args: func(cmd *cobra.Command, args []string) error {
-			if codebook {
+			if codebook || check {
 				return cobra.NoArgs(cmd, args)
 			}
 			return cobra.ExactArgs(1)(cmd, args)
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if codebook {
-				_, err := e.Stdout.Write(classify.CodebookText())
-				return err
+			switch {
+			case codebook:
+				return printCodebook(e.Stdout, rules)
+			case check && (rules == "" || rules == noRules):
+				return inputErrorf("name the file: --rules FILE --check", "there are no rules to check")
+			case check:
+				return checkRules(e, rules)
 			}
 			if err := judge.check(); err != nil {
 				return err
@@ -60,22 +75,40 @@ found is none. Keys and other secrets are replaced before anything is sent.`,
 				}
 				return judge.showPacket(cmd.Context(), e, d)
 			}
-			return classifyRun(cmd.Context(), e, args[0], asJSON, &judge)
+			return classifyRun(cmd.Context(), e, args[0], rules, asJSON, &judge)
 		},
 	}
 	cmd.Flags().BoolVar(&codebook, "codebook", false, "print the taxonomy with its contract table and rules, and do nothing else")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&rules, "rules", "", "`FILE` with leaves and rules of your own; none takes them away")
+	cmd.Flags().BoolVar(&check, "check", false, "only test the file that --rules names")
 	judge.add(cmd)
 	return cmd
 }
 
 // classifyRun classifies a run, writes its verdicts and prints what came out.
-func classifyRun(ctx context.Context, e *env, dir string, asJSON bool, judge *judgeFlags) error {
-	d, t, err := openRun(e, dir)
+func classifyRun(ctx context.Context, e *env, dir, rules string, asJSON bool, judge *judgeFlags) error {
+	d, foreign, err := openClassified(dir)
 	if err != nil {
 		return err
 	}
-	r, err := writeRuleVerdicts(ctx, d, t)
+	if foreign && judge.model != "" {
+		return inputErrorf("leave --judge out", "a judge is asked about run directories; %s holds tables of logs", clean(dir))
+	}
+	if rules != "" {
+		if err := takeRules(d, rules); err != nil {
+			return err
+		}
+	}
+	book, err := runBook(d)
+	if err != nil {
+		return err
+	}
+	t, err := readClassified(e, d, foreign)
+	if err != nil {
+		return err
+	}
+	r, err := writeRuleVerdicts(ctx, d, t, classify.Options{Book: book, Foreign: foreign})
 	if err != nil {
 		return err
 	}
@@ -86,7 +119,11 @@ func classifyRun(ctx context.Context, e *env, dir string, asJSON bool, judge *ju
 			return judgeErr
 		}
 	}
-	if !d.Fresh() {
+	if foreign {
+		if _, err := logs.RelabelTables(d.Root); err != nil {
+			return fmt.Errorf("writing the tables to %s: %w", d.Root, err)
+		}
+	} else if !d.Fresh() {
 		if _, err := logs.RelabelRun(d, logs.IngestOptions{OnEpisode: readProgress(e)}); err != nil {
 			return fmt.Errorf("writing the tables to %s: %w", d.TablesDir(), err)
 		}
@@ -95,7 +132,7 @@ func classifyRun(ctx context.Context, e *env, dir string, asJSON bool, judge *ju
 	if err != nil {
 		return err
 	}
-	c := countVerdicts(t, r, all)
+	c := countVerdicts(t, r, all, book)
 	c.Judge = asked
 	if judgeErr == nil {
 		judgeErr = endJudge(asked)
@@ -119,14 +156,16 @@ func classifyRun(ctx context.Context, e *env, dir string, asJSON bool, judge *ju
 			v := &r.Verdicts[0]
 			e.next("explain %s %s@%d.%d", shellQuote(dir), v.Episode, v.Turn, v.Attempt)
 		}
-		e.next("report %s", shellQuote(dir))
+		if !foreign {
+			e.next("report %s", shellQuote(dir))
+		}
 	}
 	return nil
 }
 
 // writeRuleVerdicts decides about every failed attempt and writes verdicts/rules.jsonl, unless the file already says the same.
-func writeRuleVerdicts(ctx context.Context, d *logs.RunDir, t *logs.Tables) (*classify.Result, error) {
-	r, err := classify.Run(ctx, d, t, classify.Options{})
+func writeRuleVerdicts(ctx context.Context, d *logs.RunDir, t *logs.Tables, opt classify.Options) (*classify.Result, error) {
+	r, err := classify.Run(ctx, d, t, opt)
 	if err != nil {
 		return nil, err
 	}
@@ -155,6 +194,7 @@ type verdictCounts struct {
 	Taxonomy  string                 `json:"taxonomy"`
 	Annotator string                 `json:"annotator"`
 	Failed    int                    `json:"failed_attempts"`
+	Unjudged  int                    `json:"unjudged_attempts,omitempty"` // of foreign logs: no result of grading, no sign of a failure
 	Episodes  int                    `json:"episodes_with_failures"`
 	Configs   []string               `json:"configs"`
 	L1        map[string]int         `json:"l1"`
@@ -177,8 +217,7 @@ type leafCount struct {
 }
 
 // countVerdicts counts the verdict of each attempt that counts: of the rules as they are now, and of judges and people.
-func countVerdicts(t *logs.Tables, r *classify.Result, all []logs.VerdictRow) *verdictCounts {
-	book := classify.Codebook()
+func countVerdicts(t *logs.Tables, r *classify.Result, all []logs.VerdictRow, book *classify.Taxonomy) *verdictCounts {
 	rows := slices.Clone(r.Verdicts)
 	for _, v := range all {
 		if v.AnnotatorKind == logs.AnnotatorJudge || v.AnnotatorKind == logs.AnnotatorPerson {
@@ -190,7 +229,7 @@ func countVerdicts(t *logs.Tables, r *classify.Result, all []logs.VerdictRow) *v
 	for i := range r.Verdicts {
 		verdicts[i] = *counting[r.Verdicts[i].Key()]
 	}
-	c := &verdictCounts{Schema: "stint.classify/1", Taxonomy: book.Name, Annotator: book.Annotator(), Failed: len(r.Verdicts), Configs: []string{},
+	c := &verdictCounts{Schema: "stint.classify/1", Taxonomy: book.Name, Annotator: book.Annotator(), Failed: len(r.Verdicts), Unjudged: r.Unjudged, Configs: []string{},
 		L1: map[string]int{"drift": 0, "infra": 0, "bench": 0, "unknown": 0}, Leaves: []leafCount{}, Origins: map[string]int{}, Recovered: map[string]int{},
 		Unknown: map[string]int{}, Missing: map[string]int{}, Sources: map[string]int{}, Verdicts: verdicts}
 	config := map[string]string{}
@@ -252,6 +291,9 @@ func countVerdicts(t *logs.Tables, r *classify.Result, all []logs.VerdictRow) *v
 const maxConfigColumns = 6
 
 func (c *verdictCounts) print(w io.Writer) error {
+	if c.Unjudged > 0 {
+		defer fmt.Fprintf(w, "no verdict: %s without a result of grading and without a sign of a failure\n", plural(c.Unjudged, "attempt"))
+	}
 	if c.Failed == 0 {
 		_, err := fmt.Fprintln(w, "no attempt failed")
 		return err

@@ -109,6 +109,10 @@ func (f *judgeFlags) options(e *env, d *logs.RunDir) (classify.JudgeOptions, err
 	if opt.Model == "" {
 		opt.Model = "judge"
 	}
+	var err error
+	if opt.Book, err = runBook(d); err != nil {
+		return opt, err
+	}
 	if e.testOnlyAfterAppend != nil {
 		opt.OnLedger = func() { e.testOnlyAfterAppend(0) }
 	}
@@ -193,8 +197,12 @@ func (f *judgeFlags) showPacket(ctx context.Context, e *env, d *logs.RunDir) err
 	if err != nil {
 		return err
 	}
+	book, err := runBook(d)
+	if err != nil {
+		return err
+	}
 	key := logs.VerdictKey{Episode: a.episode, Turn: a.turn, Attempt: a.number}
-	r, err := classify.Run(ctx, d, t, classify.Options{Only: func(k logs.VerdictKey) bool { return k.Episode == key.Episode }})
+	r, err := classify.Run(ctx, d, t, classify.Options{Book: book, Only: func(k logs.VerdictKey) bool { return k.Episode == key.Episode }})
 	if err != nil {
 		return err
 	}

@@ -68,7 +68,7 @@ func demo(ctx context.Context, e *env, dir string, seed uint64) error {
 		if err := ingest(&silent, dir, "", false); err != nil {
 			return err
 		}
-		if err := classifyRun(ctx, &silent, dir, false, &judgeFlags{}); err != nil {
+		if err := classifyRun(ctx, &silent, dir, "", false, &judgeFlags{}); err != nil {
 			return err
 		}
 		if err := writeReport(&silent, dir, "", ""); err != nil {

@@ -29,12 +29,15 @@ lists the failed attempts.`,
 		Example: "  " + e.Self + " explain runs/demo\n  " + e.Self + " explain runs/demo none/r0/s01#1",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, err := logs.OpenRunDir(args[0])
+			d, foreign, err := openClassified(args[0])
 			if err != nil {
 				return err
 			}
 			if len(args) == 1 {
-				return explainAll(cmd.Context(), e, d, asJSON)
+				return explainAll(cmd.Context(), e, d, foreign, asJSON)
+			}
+			if foreign {
+				return explainForeign(cmd.Context(), e, d, args[1], asJSON)
 			}
 			return explain(cmd.Context(), e, d, args[1], asJSON)
 		},
@@ -44,12 +47,16 @@ lists the failed attempts.`,
 }
 
 // explainAll lists every failed attempt with its verdict.
-func explainAll(ctx context.Context, e *env, d *logs.RunDir, asJSON bool) error {
-	t, err := readRun(e, d)
+func explainAll(ctx context.Context, e *env, d *logs.RunDir, foreign, asJSON bool) error {
+	t, err := readClassified(e, d, foreign)
 	if err != nil {
 		return err
 	}
-	r, err := classify.Run(ctx, d, t, classify.Options{})
+	book, err := runBook(d)
+	if err != nil {
+		return err
+	}
+	r, err := classify.Run(ctx, d, t, classify.Options{Book: book, Foreign: foreign})
 	if err != nil {
 		return err
 	}
@@ -84,9 +91,13 @@ func explain(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool
 	if err != nil {
 		return err
 	}
+	book, err := runBook(d)
+	if err != nil {
+		return err
+	}
 	key := logs.VerdictKey{Episode: a.episode, Turn: a.turn, Attempt: a.number}
 	// All attempts of the episode, since a damaged session is seen from the one before.
-	r, err := classify.Run(ctx, d, t, classify.Options{Only: func(k logs.VerdictKey) bool { return k.Episode == key.Episode }})
+	r, err := classify.Run(ctx, d, t, classify.Options{Book: book, Only: func(k logs.VerdictKey) bool { return k.Episode == key.Episode }})
 	if err != nil {
 		return err
 	}
@@ -94,9 +105,42 @@ func explain(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool
 	if dec == nil {
 		return inputErrorf(e.Self+" classify "+shellQuote(d.Root)+" shows what could be read", "%s could not be read from its journal", a.id())
 	}
-	x := explanation{id: a.id(), key: key, decision: dec, others: othersOf(t.Verdicts, key)}
+	if err := showDecision(e, a.id(), dec, book, t, asJSON); err != nil || asJSON {
+		return err
+	}
+	e.next("reproduce %s %s", shellQuote(d.Root), a.id())
+	return nil
+}
+
+// explainForeign prints the way to one verdict about a log that stint did not write. ID is EPISODE@TURN.ATTEMPT, or the
+// beginning of it: the last verdict that begins so.
+func explainForeign(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool) error {
+	t, err := readClassified(e, d, true)
+	if err != nil {
+		return err
+	}
+	book, err := runBook(d)
+	if err != nil {
+		return err
+	}
+	r, err := classify.Run(ctx, d, t, classify.Options{Book: book, Foreign: true})
+	if err != nil {
+		return err
+	}
+	for i := len(r.Verdicts) - 1; i >= 0; i-- {
+		v := &r.Verdicts[i]
+		if name := fmt.Sprintf("%s@%d.%d", v.Episode, v.Turn, v.Attempt); id != "" && strings.HasPrefix(name, id) {
+			return showDecision(e, name, r.Decision(v.Key()), book, t, asJSON)
+		}
+	}
+	return inputErrorf(e.Self+" explain "+shellQuote(d.Root)+" lists the verdicts", "no verdict is about %s", clean(id))
+}
+
+func showDecision(e *env, id string, dec *classify.Decision, book *classify.Taxonomy, t *logs.Tables, asJSON bool) error {
+	key := dec.Verdict.Key()
+	x := explanation{id: id, book: book, key: key, decision: dec, others: othersOf(t.Verdicts, key)}
 	for i := range t.Episodes {
-		if row := &t.Episodes[i]; row.Episode == a.episode {
+		if row := &t.Episodes[i]; row.Episode == key.Episode {
 			x.name = fmt.Sprintf("%s/%s#%d", row.Config, row.Scenario, row.Repeat)
 		}
 	}
@@ -104,7 +148,6 @@ func explain(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool
 		return e.printJSON(map[string]any{"schema": "stint.explain/1", "id": x.id, "episode": x.name, "decision": dec, "failing_checks": dec.Checks, "annotators": x.others})
 	}
 	x.print(e.Stdout)
-	e.next("reproduce %s %s", shellQuote(d.Root), x.id)
 	return nil
 }
 
@@ -124,6 +167,7 @@ type explanation struct {
 	id, name string
 	key      logs.VerdictKey
 	decision *classify.Decision
+	book     *classify.Taxonomy
 	others   []logs.VerdictRow
 }
 
@@ -142,7 +186,7 @@ func (x *explanation) print(w io.Writer) {
 	v := &x.decision.Verdict
 	fmt.Fprintf(w, "%s  %s, turn %d, attempt %d\n", x.id, clean(x.name), v.Turn, v.Attempt)
 	fmt.Fprintf(w, "\n%s", verdictWord(v))
-	if l := classify.Codebook().Leaf(deref(v.Leaf)); l != nil {
+	if l := x.book.Leaf(deref(v.Leaf)); l != nil {
 		fmt.Fprintf(w, ": %s", l.Title)
 	}
 	fmt.Fprintln(w)
