@@ -18,7 +18,7 @@ import (
 func TestExamples(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("STINT_CACHE", t.TempDir()) // doctor starts every agent that is installed
-	for from, to := range map[string]string{"small.yaml": "study.yaml", "outcomes.csv": "outcomes.csv"} {
+	for from, to := range map[string]string{"small.yaml": "study.yaml", "outcomes.csv": "outcomes.csv", "rules.yaml": "my.yaml"} {
 		raw, err := os.ReadFile(filepath.Join("testdata", "manual", from))
 		if err != nil {
 			t.Fatal(err)
