@@ -2,7 +2,6 @@ package main
 
 import (
 	"cmp"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -29,23 +28,7 @@ func newAuditCmd(e *env) *cobra.Command {
 		Args:    verbArgs(e),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
-	var asJSON bool
-	eval := &cobra.Command{
-		Use:   "eval DIR",
-		Short: "Score the verdicts of a simulated study against the faults that were planted",
-		Long: `eval scores the verdicts of the rules against the sealed truth of a study with simulated
-agents: which faults each attempt had. It is the only verb that opens these files. Planted
-faults have one right leaf each; faults that no check can see are counted apart, since no
-classifier could name them.`,
-		Example: "  " + e.Self + " audit eval runs/demo --json",
-		Args:    cobra.ExactArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			return auditEval(cmd.Context(), e, args[0], asJSON)
-		},
-	}
-	eval.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	eval.Args = inputArgs(e, eval.Args)
-	cmd.AddCommand(eval)
+	cmd.AddCommand(newAuditEvalCmd(e))
 	return cmd
 }
 
@@ -89,6 +72,11 @@ type evaluation struct {
 	Misses   []miss                    `json:"misses"`        // single faults that got another leaf
 	Hidden   []miss                    `json:"not_in_groups"` // drift faults, one of several, that are in no group
 	Unscored int                       `json:"without_truth"` // verdicts for which no truth is known
+
+	Truth       string             `json:"truth"` // sealed, people, or a file
+	Classifiers []*classifierScore `json:"classifiers"`
+
+	items []truthItem
 }
 
 // miss is one wrong verdict.
@@ -99,39 +87,17 @@ type miss struct {
 	Given   string   `json:"given"`
 }
 
-func auditEval(ctx context.Context, e *env, dir string, asJSON bool) error {
-	d, t, err := openRun(e, dir)
-	if err != nil {
-		return err
-	}
-	book, err := runBook(d)
-	if err != nil {
-		return err
-	}
-	r, err := classify.Run(ctx, d, t, classify.Options{Book: book})
-	if err != nil {
-		return err
-	}
-	ev, err := evaluate(d, t, r)
-	if err != nil {
-		return err
-	}
-	if asJSON {
-		return e.printJSON(ev)
-	}
-	return ev.print(e.Stdout)
-}
-
-// evaluate scores every verdict of the rules.
-func evaluate(d *logs.RunDir, t *logs.Tables, r *classify.Result) (*evaluation, error) {
-	ev := &evaluation{Schema: "stint.audit-eval/1", Verdicts: len(r.Verdicts), Matrix: map[string]map[string]int{}, Levels: map[string]map[string]int{}, Misses: []miss{}, Hidden: []miss{}}
+// sealed scores every verdict of the rules against the sealed truth. Without one there is an error, unless there is
+// another truth.
+func (ev *evaluation) sealed(d *logs.RunDir, t *logs.Tables, r *classify.Result, other bool) error {
+	ev.Verdicts = len(r.Verdicts)
 	scenarios := &scenarioShelf{dir: d, made: map[string]*scenario.Scenario{}}
 	truths := 0
 	for i := range t.Episodes {
 		row := &t.Episodes[i]
 		lines, err := harness.ReadTruth(filepath.Join(d.EpisodeDir(row.Episode), "truth"))
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if len(lines) == 0 {
 			continue
@@ -139,15 +105,19 @@ func evaluate(d *logs.RunDir, t *logs.Tables, r *classify.Result) (*evaluation, 
 		truths++
 		sc, err := scenarios.get(row)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		x := &examiner{ev: ev, row: row, scenario: sc, result: r, first: map[planted]int{}, unseen: map[planted]bool{}}
 		x.episode(lines, attemptsIn(t, row.Episode))
 	}
 	if truths == 0 {
-		return nil, inputErrorf("only studies with simulated agents have a truth to score against, for example the one of: stint demo",
+		if other {
+			return nil
+		}
+		return inputErrorf("only studies with simulated agents have a truth to score against, for example the one of: stint demo; --truth FILE takes labels",
 			"no episode of %s has a sealed truth", clean(d.Root))
 	}
+	ev.Truth = "sealed"
 	scored := 0
 	for _, row := range ev.Levels {
 		for _, n := range row {
@@ -156,7 +126,7 @@ func evaluate(d *logs.RunDir, t *logs.Tables, r *classify.Result) (*evaluation, 
 	}
 	ev.Unscored = ev.Verdicts - scored
 	slices.SortFunc(ev.Misses, func(a, b miss) int { return cmp.Compare(a.Verdict, b.Verdict) })
-	return ev, nil
+	return nil
 }
 
 func attemptsIn(t *logs.Tables, episode string) []*logs.AttemptRow {

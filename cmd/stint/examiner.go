@@ -152,6 +152,9 @@ func (x *examiner) score(l *harness.TruthLine, dec *classify.Decision, answers, 
 	if right || slices.ContainsFunc(answers, func(a answer) bool { return levelOfLeaf(a.Mechanisms) == level }) {
 		want = level // either level is right where both were planted
 	}
+	if rights := rightLeaves(answers); len(rights) > 0 {
+		x.ev.items = append(x.ev.items, truthItem{Item: fmt.Sprintf("%s@%d.%d", x.row.Episode, l.Turn, l.Attempt), Scenario: x.row.Scenario, Right: rights})
+	}
 	add(x.ev.Levels, want, level)
 	x.ev.L1.count(want == level)
 	if len(answers) == 1 {
@@ -171,6 +174,23 @@ func (x *examiner) score(l *harness.TruthLine, dec *classify.Decision, answers, 
 		m.Right = strings.Join(rights, "; ")
 		x.ev.Misses = append(x.ev.Misses, m)
 	}
+}
+
+// rightLeaves are the leaves of all answers.
+func rightLeaves(answers []answer) []string {
+	var out []string
+	for _, a := range answers {
+		leaves := a.Mechanisms
+		if a.Forgotten {
+			leaves = []string{classify.LeafForgotten}
+		}
+		for _, leaf := range leaves {
+			if !slices.Contains(out, leaf) {
+				out = append(out, leaf)
+			}
+		}
+	}
+	return out
 }
 
 // groups scores whether every drift fault is among the groups of the contract table.
