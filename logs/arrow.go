@@ -86,7 +86,10 @@ type recordBuilder struct {
 }
 
 func newRecordBuilder[T any](mem memory.Allocator) *recordBuilder {
-	cols := columnsOf[T]()
+	return newColumnsBuilder(mem, columnsOf[T]())
+}
+
+func newColumnsBuilder(mem memory.Allocator, cols []column) *recordBuilder {
 	return &recordBuilder{cols: cols, b: array.NewRecordBuilder(mem, arrowSchema(cols))}
 }
 

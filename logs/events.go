@@ -39,6 +39,7 @@ type eventBuilder struct {
 	blobs    *Blobs // nil if there is no store
 	events   []EventRow
 	problems []Problem
+	whole    bool // texts are not shortened
 
 	// Of a log that is no attempt of stint's: limits are wider, and the events leave in portions.
 	sink  *rowSink
@@ -184,7 +185,14 @@ type journalLine struct {
 
 // attemptEvents turns the records of one attempt, and the agent's log they name, into events.
 func attemptEvents(row *AttemptRow, blobs *Blobs, lines []journalLine) ([]EventRow, []Problem) {
-	b := &eventBuilder{row: row, dir: path.Join(path.Dir(row.File), "blobs"), blobs: blobs}
+	return newEventBuilder(row, blobs).ofAttempt(lines)
+}
+
+func newEventBuilder(row *AttemptRow, blobs *Blobs) *eventBuilder {
+	return &eventBuilder{row: row, dir: path.Join(path.Dir(row.File), "blobs"), blobs: blobs}
+}
+
+func (b *eventBuilder) ofAttempt(lines []journalLine) ([]EventRow, []Problem) {
 	for i, l := range lines {
 		if l.Type != TypeAgentExit {
 			continue

@@ -33,9 +33,14 @@ func readATIF(in *logInput, out *rowSink) error {
 		if a == nil {
 			continue
 		}
-		e := out.beginEpisode(a.head.Session, EpisodeRow{Model: a.head.Agent.Model, Harness: a.head.Agent.Name, HarnessVersion: a.head.Agent.Version})
-		out.beginTurn(0)
-		a.split = true
+		row := EpisodeRow{Model: a.head.Agent.Model, Harness: a.head.Agent.Name, HarnessVersion: a.head.Agent.Version}
+		if own := a.head.Extra.Stint; own != nil {
+			row = own.row(row)
+		}
+		e := out.beginEpisode(a.head.Session, row)
+		if a.split = a.head.Extra.Stint == nil; a.split { // else the steps say where an attempt begins
+			out.beginTurn(0)
+		}
 		a.steps()
 		if a.head.Final.Cost != nil {
 			e.CostUSD = a.head.Final.Cost
@@ -78,6 +83,7 @@ type atifHead struct {
 		Cached     *int64   `json:"total_cached_tokens"`
 		Cost       *float64 `json:"total_cost_usd"`
 	} `json:"final_metrics"`
+	Extra stintIn[exportedRun] `json:"extra"`
 }
 
 // atifUsage are the metrics of a step. What was read from a cache is in the prompt.
@@ -182,6 +188,8 @@ type atifStep struct {
 	Metrics    json.RawMessage `json:"metrics"`
 	Copied     bool            `json:"is_copied_context"`
 	ModelCalls *int            `json:"llm_call_count"`
+
+	Extra stintIn[exportedAttempt] `json:"extra"`
 }
 
 func (a *atifReader) step(raw []byte) error {
@@ -198,6 +206,10 @@ func (a *atifReader) step(raw []byte) error {
 	said := contentText(s.Message)
 	switch s.Source {
 	case "user":
+		if own := s.Extra.Stint; own != nil && a.head.Extra.Stint != nil {
+			own.begin(a.rowSink)
+			a.last = atifUsage{}
+		}
 		if a.asked == "" {
 			a.asked = said
 		}

@@ -111,7 +111,8 @@ type inspectSample struct {
 	EventsData  struct {
 		Messages []json.RawMessage `json:"messages"`
 	} `json:"events_data"`
-	Pool []json.RawMessage `json:"message_pool"` // an earlier name for it
+	Pool     []json.RawMessage    `json:"message_pool"` // an earlier name for it
+	Metadata stintIn[exportedRun] `json:"metadata"`
 }
 
 // inspectUsage are the counts of a model. What was read from a cache or written to one is not in the input; the
@@ -191,12 +192,17 @@ func (r *inspectReader) readSample(file string, base int64, raw, finite []byte) 
 		Harness: "inspect", HarnessVersion: h.Eval.Packages["inspect_ai"], Scenario: strings.Join(nonEmpty(h.Eval.Task, id), "/"), Repeat: s.Epoch,
 		Started: logTime(s.StartedAt), WallS: s.TotalTime, Sandbox: inspectSandbox(h.Eval.Sandbox),
 	})
+	r.inspectEvents = inspectEvents{seen: map[string]bool{}, scoring: map[string]bool{}}
+	if own := s.Metadata.Stint; own != nil {
+		*r.episode = own.row(*r.episode)
+		r.exported()
+		return
+	}
 	a := r.beginTurn(0)
 	a.AgentS = s.TotalTime
 	for _, u := range s.Retries {
 		r.retried("sample: "+u.Message, nil)
 	}
-	r.inspectEvents = inspectEvents{seen: map[string]bool{}, scoring: map[string]bool{}}
 	if !r.sampleEvents(raw, finite) {
 		for _, m := range s.Messages {
 			r.inspectMessage(m, true)
@@ -216,6 +222,19 @@ func (r *inspectReader) readSample(file string, base int64, raw, finite []byte) 
 		a.Tokens = reported.Tokens
 	}
 	r.grade(a)
+}
+
+// exported reads the messages of an episode that stint exported: they say where an attempt begins, and how it was graded.
+func (r *inspectReader) exported() {
+	for _, raw := range r.sample.Messages {
+		var m struct {
+			Metadata stintIn[exportedAttempt] `json:"metadata"`
+		}
+		if json.Unmarshal(raw, &m) == nil && m.Metadata.Stint != nil {
+			m.Metadata.Stint.begin(r.rowSink)
+		}
+		r.inspectMessage(raw, true)
+	}
 }
 
 // inspectSandbox is a name, or an object with a type.

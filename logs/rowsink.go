@@ -178,10 +178,10 @@ func (b *eventBuilder) readRecord(raw []byte, isUTF8 bool) {
 // asked for.
 func (b *eventBuilder) shorten(text string) string {
 	switch {
+	case b.whole || b.sink != nil && b.sink.whole:
+		return strings.ToValidUTF8(text, "\uFFFD")
 	case b.sink == nil:
 		return preview(text)
-	case b.sink.whole:
-		return strings.ToValidUTF8(text, "\uFFFD")
 	}
 	return beginning(text)
 }
