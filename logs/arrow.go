@@ -86,10 +86,7 @@ type recordBuilder struct {
 }
 
 func newRecordBuilder[T any](mem memory.Allocator) *recordBuilder {
-	return newColumnsBuilder(mem, columnsOf[T]())
-}
-
-func newColumnsBuilder(mem memory.Allocator, cols []column) *recordBuilder {
+	cols := columnsOf[T]()
 	return &recordBuilder{cols: cols, b: array.NewRecordBuilder(mem, arrowSchema(cols))}
 }
 

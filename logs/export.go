@@ -146,12 +146,11 @@ func writeNew(path string, fill func(*os.File) error) error {
 	return errors.Join(fill(f), f.Close())
 }
 
-// writeNewJSON writes a document, two blanks per level.
+// writeNewJSON writes a document in one line.
 func writeNewJSON(path string, v any) error {
 	return writeNew(path, func(f *os.File) error {
 		enc := json.NewEncoder(f)
 		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
 		return enc.Encode(v)
 	})
 }

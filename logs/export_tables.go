@@ -10,21 +10,21 @@ import (
 	"path/filepath"
 	"reflect"
 	"time"
-
-	"github.com/apache/arrow/go/v17/arrow/ipc"
-	"github.com/apache/arrow/go/v17/arrow/memory"
 )
 
 // ExportTables writes the tables of a run as files OUT/TABLE.csv, .jsonl or .arrow (Arrow IPC files), as format says. In
 // CSV an unknown value is empty, a list is JSON, and a time is RFC 3339 in UTC; in JSON lines an unknown value is null.
 // The texts of events and checks have their secrets replaced. out must not exist.
 func ExportTables(ctx context.Context, t *Tables, format, out string, opt ExportOptions) error {
-	write := map[string]tableFiles{"csv": csvFiles, "jsonl": jsonFiles, "arrow": arrowFiles}[format]
-	if write == nil {
+	write := map[string]tableFiles{"csv": csvFiles, "jsonl": jsonFiles}[format]
+	if write == nil && format != "arrow" {
 		return fmt.Errorf("exporting tables: there is no format %q", format)
 	}
 	return export(ctx, nil, t, out, opt, func(x *exporting) error {
 		kept := t.kept(opt.Keep)
+		if format == "arrow" {
+			return WriteArrow(x.out, kept)
+		}
 		return kept.eachTable(func(name string, rows reflect.Value, columns []column) error {
 			if err := ctx.Err(); err != nil {
 				return err
@@ -41,13 +41,13 @@ func (t *Tables) kept(keep func(*EpisodeRow) bool) *Tables {
 		ids[t.Episodes[i].Episode] = keep == nil || keep(&t.Episodes[i])
 	}
 	out := &Tables{
-		Episodes: rowsOf(t.Episodes, func(r *EpisodeRow) bool { return ids[r.Episode] }),
-		Turns:    rowsOf(t.Turns, func(r *TurnRow) bool { return ids[r.Episode] }),
-		Clauses:  rowsOf(t.Clauses, func(r *ClauseRow) bool { return ids[r.Episode] }),
-		Attempts: rowsOf(t.Attempts, func(r *AttemptRow) bool { return ids[r.Episode] }),
-		Checks:   rowsOf(t.Checks, func(r *CheckRow) bool { return ids[r.Episode] }),
-		Events:   rowsOf(t.Events, func(r *EventRow) bool { return ids[r.Episode] }),
-		Verdicts: rowsOf(t.Verdicts, func(r *VerdictRow) bool { return ids[r.Episode] }),
+		Episodes: keptRows(t.Episodes, func(r *EpisodeRow) bool { return ids[r.Episode] }),
+		Turns:    keptRows(t.Turns, func(r *TurnRow) bool { return ids[r.Episode] }),
+		Clauses:  keptRows(t.Clauses, func(r *ClauseRow) bool { return ids[r.Episode] }),
+		Attempts: keptRows(t.Attempts, func(r *AttemptRow) bool { return ids[r.Episode] }),
+		Checks:   keptRows(t.Checks, func(r *CheckRow) bool { return ids[r.Episode] }),
+		Events:   keptRows(t.Events, func(r *EventRow) bool { return ids[r.Episode] }),
+		Verdicts: keptRows(t.Verdicts, func(r *VerdictRow) bool { return ids[r.Episode] }),
 	}
 	for i := range out.Events {
 		out.Events[i].Text = Redact(out.Events[i].Text)
@@ -59,7 +59,7 @@ func (t *Tables) kept(keep func(*EpisodeRow) bool) *Tables {
 	return out
 }
 
-func rowsOf[T any](rows []T, keep func(*T) bool) []T {
+func keptRows[T any](rows []T, keep func(*T) bool) []T {
 	var out []T
 	for i := range rows {
 		if keep(&rows[i]) {
@@ -149,37 +149,4 @@ func jsonFiles(f *os.File, rows reflect.Value, columns []column) error {
 		w.WriteString("}\n")
 	}
 	return w.Flush()
-}
-
-// arrowRows bounds the rows of a record batch.
-const arrowRows = 50_000
-
-func arrowFiles(f *os.File, rows reflect.Value, columns []column) error {
-	mem := memory.DefaultAllocator
-	w, err := ipc.NewFileWriter(f, ipc.WithSchema(arrowSchema(columns)), ipc.WithAllocator(mem))
-	if err != nil {
-		return err
-	}
-	b := newColumnsBuilder(mem, columns)
-	defer b.release()
-	flush := func() error {
-		if b.rows == 0 {
-			return nil
-		}
-		rec := b.record()
-		defer rec.Release()
-		return w.Write(rec)
-	}
-	for i := range rows.Len() {
-		b.append(rows.Index(i))
-		if b.rows == arrowRows || b.text > 64<<20 {
-			if err := flush(); err != nil {
-				return err
-			}
-		}
-	}
-	if err := flush(); err != nil {
-		return err
-	}
-	return w.Close()
 }
