@@ -122,8 +122,8 @@ func VoidLeaf(reason string) (l1, leaf string, ok bool) {
 	return l1, leaf, ok
 }
 
-// setEnds fills end_l1, end_leaf and end_source of every episode from the verdicts and the attempts.
-func (t *Tables) setEnds() {
+// SetEnds fills end_l1, end_leaf and end_source of every episode from the verdicts and the attempts.
+func (t *Tables) SetEnds() {
 	last := map[string]*AttemptRow{}   // newest attempt of an episode
 	failed := map[string]*AttemptRow{} // newest one that failed
 	for i := range t.Attempts {

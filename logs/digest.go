@@ -47,7 +47,7 @@ func Digest(t *Tables) map[string]string {
 	}
 	s = s.clone()
 	if people {
-		s.setEnds()
+		s.SetEnds()
 	}
 	s.Attempts = nil
 	for _, a := range t.Attempts {

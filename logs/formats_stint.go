@@ -68,7 +68,7 @@ func readJournalLog(in *logInput, out *rowSink) error {
 		return nil
 	}
 	t := p.tables()
-	t.setEnds()
+	t.SetEnds()
 	t.sortRows()
 	out.sendTables(t)
 	return nil

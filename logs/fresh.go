@@ -149,7 +149,7 @@ func relabelTables(d *RunDir, dir string) ([]Problem, error) {
 	if err := errors.Join(readTable(dir, "episodes", &t.Episodes), readTable(dir, "attempts", &t.Attempts)); err != nil {
 		return nil, err
 	}
-	t.setEnds()
+	t.SetEnds()
 	w := &tablesWriter{dir: dir}
 	defer w.abort()
 	if w.episodes, err = createTable[EpisodeRow](w, nil, "episodes"); err != nil {

@@ -63,7 +63,7 @@ func eachPart(d *RunDir, opt IngestOptions, use func(*Tables) error) ([]Problem,
 	if err != nil {
 		return nil, err
 	}
-	ends.setEnds()
+	ends.SetEnds()
 	last := &Tables{Episodes: ends.Episodes, Verdicts: verdicts}
 	last.sortRows()
 	return append(more, problems...), use(last)

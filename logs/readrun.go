@@ -42,7 +42,7 @@ func ReadRunWith(d *RunDir, opt ReadOptions) (*Tables, []Problem, error) {
 		return nil, nil, err
 	}
 	t.Verdicts = verdicts
-	t.setEnds()
+	t.SetEnds()
 	t.sortRows()
 	return t, append(problems, more...), nil
 }

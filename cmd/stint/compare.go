@@ -31,6 +31,7 @@ type compareFlags struct {
 	latex      bool
 	failIf     string
 	at         int
+	causes     bool
 	columns    logs.OutcomeColumns
 	set        func(name string) bool // whether a flag was given; nil: none was
 }
@@ -71,6 +72,7 @@ not named are guessed, and the guesses printed. The pairs are those of --by and 
 	fl.BoolVar(&f.latex, "latex", false, "LaTeX (booktabs), to be included in a paper")
 	fl.StringVar(&f.failIf, "fail-if", "", "exit 3 if A is significantly below B (`'A<B'`)")
 	fl.IntVar(&f.at, "at", 0, "read configurations with more retries off at this `budget` (…/r10@2)")
+	fl.BoolVar(&f.causes, "causes", false, "and what ended the runs: cumulative incidence of every cause, and bounds on the mean (with --json: nothing else)")
 	fl.BoolVar(&f.force, "force", false, "test pairs although more than 20 % of the scenarios have no partner")
 	columnFlags(cmd, &f.columns)
 	return cmd
@@ -112,6 +114,9 @@ func (f *compareFlags) check() error {
 	}
 	if f.given("alpha") && !(f.alpha > 0 && f.alpha < 1) {
 		return inputErrorf("--alpha 0.05", "--alpha %v is not between 0 and 1", f.alpha)
+	}
+	if f.causes && (f.csv || f.md || f.latex) {
+		return inputErrorf("use --causes alone or with --json; stint report writes figures/causes.csv", "--causes is printed as text or JSON")
 	}
 	return nil
 }
@@ -168,7 +173,15 @@ func compareRun(e *env, dir string) error {
 func printComparison(e *env, c *report.Comparison, f compareFlags) error {
 	w := bufio.NewWriter(e.Stdout)
 	var err error
+	var ends []report.Incidence
+	if f.causes {
+		if ends, err = c.Incidences(); err != nil {
+			return inputErrorf("give failed attempts verdicts first: stint classify DIR", "--causes: %w", err)
+		}
+	}
 	switch {
+	case f.json && f.causes:
+		err = report.CausesJSON(w, ends)
 	case f.json:
 		err = c.JSON(w)
 	case f.csv:
@@ -179,6 +192,10 @@ func printComparison(e *env, c *report.Comparison, f compareFlags) error {
 		err = c.LaTeX(w)
 	default:
 		err = c.Text(w, e.width())
+		if err == nil && len(ends) > 0 {
+			fmt.Fprintln(w)
+			err = c.WriteCauses(w, ends, e.width())
+		}
 	}
 	if err != nil {
 		return err
