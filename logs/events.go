@@ -69,7 +69,7 @@ func (b *eventBuilder) add(e EventRow) {
 	}
 	e.Episode, e.Turn, e.Attempt, e.AttemptOffset = b.row.Episode, b.row.Turn, b.row.Attempt, b.row.Offset
 	e.Seq, e.Via, e.Place, e.SHA256, e.Time = b.next()-b.start, b.via, b.at, b.sha, b.time
-	e.Text = b.shorten(e.Text)
+	e.Text = b.shorten(e.Kind, e.Text)
 	for _, s := range []**string{&e.Tool, &e.CallID} {
 		if *s != nil {
 			short := clip(preview(**s), 200)

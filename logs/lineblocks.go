@@ -22,6 +22,7 @@ type decodedLine struct {
 	blank   bool // nothing but space
 	object  bool // it begins as a JSON object
 	utf8    bool
+	twice   bool // an object of it has a key twice
 	decoded any
 	err     error
 }
@@ -119,6 +120,11 @@ func (l *decodedLine) look(most int, decode lineDecoder) {
 	l.object = !l.blank && trimmed[0] == '{'
 	if l.object && decode != nil && len(l.data) <= most {
 		l.decoded, l.err = decode(l.data)
+	}
+	if r, ok := l.decoded.(*claudeRecord); ok && r != nil && r.keys.known {
+		l.twice = r.keys.twice
+	} else if l.object && len(l.data) <= most {
+		l.twice = repeatsKey(l.data)
 	}
 }
 

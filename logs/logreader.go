@@ -31,10 +31,13 @@ type FileReport struct {
 	Records    int    `json:"records"`              // lines or elements that were read
 	Bad        int    `json:"bad"`                  // of them, and places, that could not be read
 	// InvalidUTF8 counts records whose text was not UTF-8; the bytes that are none became U+FFFD in the rows.
-	InvalidUTF8 int            `json:"invalid_utf8,omitempty"`
-	Unknown     map[string]int `json:"unknown,omitempty"` // records of kinds that the reader does not know, kept as they are, by kind
-	Empty       bool           `json:"empty,omitempty"`
-	Error       string         `json:"error,omitempty"` // why the file could not be looked at
+	InvalidUTF8 int `json:"invalid_utf8,omitempty"`
+	// RepeatedKeys counts records with an object that has a key twice. The last value counts, as with encoding/json; the
+	// others are in the file at the record's place only.
+	RepeatedKeys int            `json:"repeated_keys,omitempty"`
+	Unknown      map[string]int `json:"unknown,omitempty"` // records of kinds that the reader does not know, kept as they are, by kind
+	Empty        bool           `json:"empty,omitempty"`
+	Error        string         `json:"error,omitempty"` // why the file could not be looked at
 }
 
 // Reader streams the rows of logs, whatever wrote them. Use it like bufio.Scanner:

@@ -30,12 +30,15 @@ func preview(s string) string {
 }
 
 // BeginningBytes bounds the text of an event of a log that stint did not make, unless whole texts were asked for. A
-// text that is longer ends in "…".
+// text that is longer ends in "…". Events of kinds EventModelAnswer and EventUsage, whose text holds the counts as the
+// log has them, may have four times as much.
 const BeginningBytes = 256
 
 // beginning shortens a text to BeginningBytes.
-func beginning(s string) string {
-	const most = BeginningBytes
+func beginning(s string) string { return cutTo(s, BeginningBytes) }
+
+// cutTo shortens a text to so many bytes.
+func cutTo(s string, most int) string {
 	cut := len(s) > most
 	if cut {
 		n := most - len("…")
@@ -47,7 +50,7 @@ func beginning(s string) string {
 	if !utf8.ValidString(s) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 		if len(s) > most { // every bad byte has become three
-			return beginning(s)
+			return cutTo(s, most)
 		}
 	}
 	if !cut {

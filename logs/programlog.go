@@ -217,7 +217,7 @@ func (b *eventBuilder) decodedLines(p programFiles, name string, plain bool, dec
 			b.unreadable(line, "the line of %s is no JSON object", name)
 		default:
 			seen++
-			b.readRecord(l.data, l.utf8)
+			b.readRecord(l.data, l.utf8, l.twice)
 			err := l.err
 			if err == nil {
 				err = f(l.data, l.decoded)

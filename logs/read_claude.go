@@ -166,7 +166,7 @@ func (r *claudeReader) answer(l *claudeLine) {
 		r.eventAt(at).Tokens = t
 	}
 	if reason := l.Message.StopReason; reason != "" {
-		r.eventAt(at).Text = r.withUsage(t, pairs("finish_reason", clip(reason, 40)))
+		r.eventAt(at).Text = r.shorten(EventModelAnswer, r.withUsage(t, pairs("finish_reason", clip(reason, 40))))
 	}
 }
 

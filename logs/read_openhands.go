@@ -42,9 +42,9 @@ func readOpenHands(b *eventBuilder, p programFiles) {
 // openHandsReader reads the events of one attempt.
 type openHandsReader struct {
 	*eventBuilder
-	answers map[string]int    // the events of answers, by the model's response
-	usage   map[string]Tokens // by the model's response, of a log whose first events may have left when its end is read
-	tools   map[string]string // by call
+	answers map[string]int            // the events of answers, by the model's response
+	usage   map[string]openHandsUsage // by the model's response, of a log whose first events may have left when its end is read
+	tools   map[string]string         // by call
 }
 
 // output reads the events among the words that the program prints. A tool's output is never printed outside of them.
@@ -150,7 +150,8 @@ func (r *openHandsReader) answer(id string) {
 	if _, known := r.answers[id]; id == "" || known {
 		return
 	}
-	r.answers[id] = r.answered(r.usage[id], "")
+	u := r.usage[id]
+	r.answers[id] = r.answered(u.tokens(), u.counts())
 }
 
 func (r *openHandsReader) observed(e *openHandsEvent) {
@@ -204,6 +205,26 @@ type openHandsUsage struct {
 	CacheRead  *int64 `json:"cache_read_tokens"`
 	CacheWrite *int64 `json:"cache_write_tokens"`
 	Reasoning  *int64 `json:"reasoning_tokens"`
+	raw        string // as it stands
+}
+
+func (u *openHandsUsage) UnmarshalJSON(raw []byte) error {
+	type plain openHandsUsage
+	if err := json.Unmarshal(raw, (*plain)(u)); err != nil {
+		return err
+	}
+	if len(raw) <= maxUsageText {
+		u.raw = string(raw)
+	}
+	return nil
+}
+
+// counts are the counts as the log has them, for the text of an event.
+func (u *openHandsUsage) counts() string {
+	if u.raw == "" {
+		return ""
+	}
+	return "usage=" + u.raw
 }
 
 func (u *openHandsUsage) tokens() Tokens {
@@ -211,14 +232,14 @@ func (u *openHandsUsage) tokens() Tokens {
 }
 
 // openHandsUsages reads what each answer took from the state alone; what is wrong with it is told when it is read.
-func openHandsUsages(state []byte) map[string]Tokens {
+func openHandsUsages(state []byte) map[string]openHandsUsage {
 	var s openHandsState
 	_ = json.Unmarshal(state, &s)
-	usage := map[string]Tokens{}
+	usage := map[string]openHandsUsage{}
 	for _, of := range s.Stats.Usage {
 		for _, u := range of.Answers {
 			if u.ResponseID != "" {
-				usage[u.ResponseID] = u.tokens()
+				usage[u.ResponseID] = u
 			}
 		}
 	}
@@ -239,7 +260,11 @@ func (r *openHandsReader) state(raw []byte) error {
 			case known:
 				r.eventAt(at).Tokens, ours = t, true
 			case ours:
-				r.answered(t, "no event came of it")
+				words := "no event came of it"
+				if r.usage != nil {
+					words = strings.Join(nonEmpty(words, u.counts()), " ")
+				}
+				r.answered(t, words)
 			}
 		}
 	}

@@ -158,11 +158,11 @@ func (s *rowSink) report() *FileReport {
 // read notes the record that is being read.
 func (b *eventBuilder) read(raw []byte) {
 	if b.sink != nil {
-		b.readRecord(raw, utf8.Valid(raw))
+		b.readRecord(raw, utf8.Valid(raw), repeatsKey(raw))
 	}
 }
 
-func (b *eventBuilder) readRecord(raw []byte, isUTF8 bool) {
+func (b *eventBuilder) readRecord(raw []byte, isUTF8, twice bool) {
 	if b.sink == nil {
 		return
 	}
@@ -172,16 +172,21 @@ func (b *eventBuilder) readRecord(raw []byte, isUTF8 bool) {
 	if !isUTF8 {
 		r.InvalidUTF8++
 	}
+	if twice {
+		r.RepeatedKeys++
+	}
 }
 
 // shorten is the text of an event as its table has it: of logs that somebody names the beginning, or all if that was
-// asked for.
-func (b *eventBuilder) shorten(text string) string {
+// asked for. The counts of an answer as the log has them are kept beside the tokens.
+func (b *eventBuilder) shorten(kind, text string) string {
 	switch {
 	case b.whole || b.sink != nil && b.sink.whole:
 		return strings.ToValidUTF8(text, "\uFFFD")
 	case b.sink == nil:
 		return preview(text)
+	case kind == EventModelAnswer || kind == EventUsage:
+		return cutTo(text, maxCounts)
 	}
 	return beginning(text)
 }

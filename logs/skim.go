@@ -28,6 +28,7 @@ type skimmer struct {
 	odd   bool   // a value was of another kind than it was asked for
 	first bool   // nothing was read yet of the innermost object or list
 	name  []byte // room for a key with escapes
+	keys  keyWatch
 }
 
 // maxSkimDepth is the nesting that encoding/json allows.
@@ -65,6 +66,9 @@ func (s *skimmer) enter(open byte) bool {
 		s.fault()
 	}
 	s.first = true
+	if open == '{' {
+		s.keys.open()
+	}
 	return !s.bad
 }
 
@@ -77,6 +81,9 @@ func (s *skimmer) more(end byte) bool {
 		s.at++
 		s.depth--
 		s.first = false
+		if end == '}' {
+			s.keys.close()
+		}
 		return false
 	case s.first:
 		s.first = false
@@ -101,11 +108,13 @@ func (s *skimmer) key() []byte {
 		return nil
 	}
 	s.at++
-	if t.plain {
-		return t.raw
+	name := t.raw
+	if !t.plain {
+		s.name = t.appendTo(s.name[:0], len(t.raw))
+		name = s.name
 	}
-	s.name = t.appendTo(s.name[:0], len(t.raw))
-	return s.name
+	s.keys.key(name)
+	return name
 }
 
 // text reads a string; a null is none. A value of another kind is skipped.

@@ -13,6 +13,7 @@ type claudeRecord struct {
 	claudeLine
 	parts []claudePart // of the message
 	bad   error        // what is wrong with them
+	keys  keyNews
 }
 
 // claudeDecoder decodes lines of Claude Code's logs. Of texts it needs at least so many bytes, 0 = all. What almost all
@@ -69,7 +70,7 @@ type claudeSkimmer struct {
 
 // skimClaude reads a message of Claude Code; nil if the line is something else.
 func skimClaude(raw []byte, need int) *claudeRecord {
-	s := &claudeSkimmer{skimmer: skimmer{b: raw}, need: need, sure: true}
+	s := &claudeSkimmer{skimmer: skimmer{b: raw, keys: keyWatch{on: true}}, need: need, sure: true}
 	r := &claudeRecord{}
 	s.object(claudeKeys.line, func(key string) {
 		switch key {
@@ -102,6 +103,7 @@ func skimClaude(raw []byte, need int) *claudeRecord {
 	if !s.sure || s.odd || !s.end() || r.Type == "" || r.Message.Model == "<synthetic>" {
 		return nil
 	}
+	r.keys = keyNews{known: true, twice: s.keys.twice}
 	return r
 }
 

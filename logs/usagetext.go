@@ -12,10 +12,13 @@ var usageKeys = [][]byte{[]byte(`"usage":`), []byte(`"usageMetadata":`), []byte(
 // maxUsageText bounds the raw usage in an event.
 const maxUsageText = 600
 
+// maxCounts bounds the text of an event that stands for an answer and its usage.
+const maxCounts = 1024
+
 // withUsage adds to the words about an answer its usage as the log has it, beside the tokens that were brought to one
 // meaning. A runner's reader does that itself.
 func (b *eventBuilder) withUsage(t Tokens, words string) string {
-	if b.sink == nil || !b.sink.promptTurns || t == (Tokens{}) {
+	if b.sink == nil || !b.sink.promptTurns || t == (Tokens{}) || strings.Contains(words, "usage={") {
 		return words
 	}
 	for _, key := range usageKeys {

@@ -108,6 +108,9 @@ func takenFor(f logs.FileReport) string {
 	if f.InvalidUTF8 > 0 {
 		name += fmt.Sprintf(", %d not UTF-8", f.InvalidUTF8)
 	}
+	if f.RepeatedKeys > 0 {
+		name += fmt.Sprintf(", %d with a key twice", f.RepeatedKeys)
+	}
 	return name
 }
 
@@ -143,6 +146,7 @@ func sumFormats(files []logs.FileReport) []logs.FileReport {
 			sums[key] = s
 		}
 		count[key]++
+		s.RepeatedKeys += f.RepeatedKeys
 		s.Records, s.Bad, s.InvalidUTF8 = s.Records+f.Records, s.Bad+f.Bad, s.InvalidUTF8+f.InvalidUTF8
 		for kind, n := range f.Unknown {
 			s.Unknown[kind] += n
