@@ -1,0 +1,209 @@
+package classify
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/stint-bench/stint/logs"
+	"github.com/stint-bench/stint/stats"
+)
+
+// weights say how many ends each audited item of a stratum stands for.
+func (a *auditing) weights() map[string]float64 {
+	size, settled := a.sizes(), map[string]int{}
+	predicted := a.predicted()
+	for k := range a.settled {
+		settled[predicted[k]]++
+	}
+	out := map[string]float64{}
+	for label, n := range settled {
+		out[label] = float64(size[label]) / float64(n)
+	}
+	return out
+}
+
+// predicted is the label of every end today: a verdict may have changed since the sample was drawn.
+func (a *auditing) predicted() map[logs.VerdictKey]string {
+	out := map[logs.VerdictKey]string{}
+	for i := range a.ends {
+		out[a.ends[i].Key()] = a.ends[i].Stratum
+	}
+	return out
+}
+
+func (a *auditing) sizes() map[string]int {
+	out := map[string]int{}
+	for i := range a.ends {
+		out[a.ends[i].Stratum]++
+	}
+	return out
+}
+
+// score holds the predictions of the ends against what people settled.
+func (a *auditing) score() {
+	predicted, weight := a.predicted(), a.weights()
+	type sum struct{ right, of, squares float64 }
+	scores, recall := map[string]*AuditScore{}, map[string]*sum{}
+	at := func(label string) *AuditScore {
+		if scores[label] == nil {
+			scores[label], recall[label] = &AuditScore{Label: label}, &sum{}
+		}
+		return scores[label]
+	}
+	a.ordinary(func(it *AuditItem) {
+		l, ok := a.settled[it.Key()]
+		said, is := predicted[it.Key()]
+		if !ok || !is {
+			return
+		}
+		truth := l.Label()
+		if truth != said {
+			a.report.Errors = append(a.report.Errors, AuditError{Item: it.ID, Verdict: itemName(it.Key()), Predicted: said, Label: truth})
+		}
+		if said != StratumAbstain {
+			s := at(said)
+			s.Predicted++
+			s.Right += boolOrder(truth == said)
+		}
+		if truth != StratumAbstain {
+			at(truth).Truly++
+			w, r := weight[said], recall[truth]
+			r.of, r.squares = r.of+w, r.squares+w*w
+			if truth == said {
+				r.right += w
+			}
+		}
+	})
+	for _, label := range a.ordered(scores) {
+		s, r := scores[label], recall[label]
+		s.Precision = shareOf(float64(s.Right), float64(s.Predicted), float64(s.Predicted))
+		effective := 0.0
+		if r.squares > 0 {
+			effective = r.of * r.of / r.squares
+		}
+		s.Recall = shareOf(r.right, r.of, effective)
+		a.report.Scores = append(a.report.Scores, *s)
+	}
+}
+
+// shareOf is a share with Wilson's interval for an effective number of units.
+func shareOf(k, n, effective float64) AuditMeasure {
+	if n == 0 {
+		return AuditMeasure{Reason: "nothing to count"}
+	}
+	m := max(1, int(math.Round(effective)))
+	p := k / n
+	i := stats.Wilson(int(math.Round(p*float64(m))), m, 0)
+	// The rounding of a weighted count must not put the share outside of its own interval.
+	i.Lo, i.Hi = min(i.Lo, p), max(i.Hi, p)
+	return measureOf(p, true, i, "")
+}
+
+// ordered lists labels as the codebook does, levels before.
+func (a *auditing) ordered(m map[string]*AuditScore) []string {
+	var out []string
+	for _, l := range a.labels() {
+		if m[l] != nil {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// labels are the levels and then the leaves.
+func (a *auditing) labels() []string {
+	out := []string{"drift", "infra", "bench"}
+	for i := range a.book.Leaves {
+		if id := a.book.Leaves[i].ID; id != LeafInsufficient {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// prevalence gives the share of every level and leaf among the ends: as predicted, from the audit alone, and corrected.
+func (a *auditing) prevalence() error {
+	if len(a.ends) == 0 {
+		return nil
+	}
+	for i, label := range append(a.labels(), StratumAbstain) {
+		is := func(l string) bool { return l == label || i < 3 && levelOf(l) == label }
+		s := AuditShare{Label: label}
+		raw := 0
+		for k := range a.ends {
+			raw += boolOrder(is(a.ends[k].Stratum))
+		}
+		s.Raw = shareOf(float64(raw), float64(len(a.ends)), float64(len(a.ends)))
+		if err := a.correct(&s, is, label); err != nil {
+			return fmt.Errorf("share of %s: %w", label, err)
+		}
+		if raw > 0 || s.Corrected.Value != nil && *s.Corrected.Value > 0 || i < 3 {
+			a.report.Prevalence = append(a.report.Prevalence, s)
+		}
+	}
+	return nil
+}
+
+// correct fills in what the audit says about a share.
+func (a *auditing) correct(s *AuditShare, is func(string) bool, label string) error {
+	sizes, predicted, weight := a.sizes(), a.predicted(), a.weights()
+	strata, unsure := map[string]*stats.AuditStratum{}, map[string]*stats.AuditStratum{}
+	for l, n := range sizes {
+		strata[l], unsure[l] = &stats.AuditStratum{Size: n}, &stats.AuditStratum{Size: n}
+	}
+	total, hits, squares := 0.0, 0.0, 0.0
+	a.ordinary(func(it *AuditItem) { // in the order of the sample: sums of floats depend on it
+		l, ok := a.settled[it.Key()]
+		said, ended := predicted[it.Key()]
+		if !ok || !ended {
+			return
+		}
+		w, yes := weight[said], is(l.Label())
+		strata[said].Audited++
+		unsure[said].Audited++
+		strata[said].Positive += boolOrder(yes)
+		unsure[said].Positive += boolOrder(yes || l.Label() == StratumAbstain)
+		total, squares = total+w, squares+w*w
+		if yes {
+			hits += w
+		}
+	})
+	if total == 0 {
+		none := AuditMeasure{Reason: "no item has a settled label"}
+		s.AuditOnly, s.Corrected, s.These = none, none, none
+		return nil
+	}
+	s.AuditOnly = shareOf(hits, total, total*total/squares)
+	var list, wide []stats.AuditStratum
+	for _, l := range sortedKeys(sizes) {
+		list, wide = append(list, *strata[l]), append(wide, *unsure[l])
+	}
+	p, err := stats.PostStratified(list, stats.PostStratifiedOptions{})
+	if err != nil {
+		return err
+	}
+	s.Corrected, s.Few = measureOf(p.Share, true, p.Interval, ""), p.Few
+	these, err := stats.PostStratified(list, stats.PostStratifiedOptions{Finite: true})
+	if err != nil {
+		return err
+	}
+	s.These = measureOf(these.Share, true, these.Interval, "")
+	if label != StratumAbstain {
+		most, err := stats.PostStratified(wide, stats.PostStratifiedOptions{})
+		if err != nil {
+			return err
+		}
+		s.Most = &most.Share
+	}
+	return nil
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}
