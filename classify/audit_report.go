@@ -328,7 +328,7 @@ func (a *auditing) check(labels []AuditLabel) {
 	}
 	for _, p := range r.People {
 		if p.Attention > p.Right {
-			a.warn("%s missed %d of %d made items whose answer is beyond doubt", p.Name, p.Attention-p.Right, p.Attention)
+			a.warn("of %d made items whose answer is beyond doubt %s missed %d", p.Attention, p.Name, p.Attention-p.Right)
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (a *Auditor) suspect(it *AuditItem) (*suspect, error) {
 		return s, nil
 	}
 	key := it.Key()
-	for _, e := range sortOut(a.tables, Options{Only: func(k logs.VerdictKey) bool { return k.Episode == key.Episode }}) {
+	for _, e := range sortOut(a.tables, Options{Book: a.Book, Only: func(k logs.VerdictKey) bool { return k.Episode == key.Episode }}) {
 		if e.failed[0].Episode != key.Episode {
 			continue
 		}
@@ -148,7 +148,7 @@ func (a *Auditor) Log(id, words string, from int) (*AuditLog, error) {
 	for i := range s.known.events {
 		e := &s.known.events[i]
 		text := s.parts.red.redact(unchanged(strings.ToValidUTF8(e.Text, "\uFFFD"))).text
-		if words != "" && !strings.Contains(strings.ToLower(text+" "+deref(e.Tool)), words) {
+		if words != "" && !strings.Contains(strings.ToLower(strings.Join([]string{text, deref(e.Tool), e.Channel, e.Kind}, " ")), words) {
 			continue
 		}
 		out.Found++

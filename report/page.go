@@ -183,7 +183,14 @@ func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionV
 		out = append(out, s)
 	}
 	if c.turns() || c.verdicts {
-		out = append(out, c.whySection(show, draw))
+		why := c.whySection(show, draw)
+		if rep.audited() && rep.Audit.Banner != "" {
+			why.First = append(why.First, Clean(rep.Audit.Banner)+".")
+		}
+		out = append(out, why)
+	}
+	if rep.audited() {
+		out = append(out, rep.auditSection(show))
 	}
 	if t, ok := c.costTable(rep.Runs); ok {
 		s := sectionView{ID: "cost", Title: "What it cost", Parts: []partView{show(t)}}

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 
+	"github.com/stint-bench/stint/classify"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -21,9 +22,10 @@ const ReportSchema = "stint.report/1"
 type Input struct {
 	Study      string // name of the study
 	Comparison *Comparison
-	Tables     *logs.Tables // nil: no section about what was run
-	Again      string       // the command that makes the report again; "" = not told
-	Version    string       // of stint
+	Tables     *logs.Tables          // nil: no section about what was run
+	Again      string                // the command that makes the report again; "" = not told
+	Version    string                // of stint
+	Audit      *classify.AuditReport // what people found about the verdicts; nil = nobody was asked
 }
 
 // A Report is the content of summary.json.
@@ -35,6 +37,8 @@ type Report struct {
 	Comparison *Comparison    `json:"comparison"`
 	Figures    []FigureRecord `json:"figures"`
 	Runs       []RunSummary   `json:"runs"`
+	// Audit is left out where there was none.
+	Audit *classify.AuditReport `json:"audit,omitempty"`
 }
 
 // A FigureRecord names a figure's files, relative to the report, and says what it shows.
@@ -60,7 +64,7 @@ func Write(dir string, in Input) error {
 	}
 	rep := Report{
 		Schema: ReportSchema, Study: in.Study, Stint: in.Version, Headline: Headline(in.Comparison),
-		Comparison: in.Comparison, Figures: []FigureRecord{}, Runs: []RunSummary{},
+		Comparison: in.Comparison, Figures: []FigureRecord{}, Runs: []RunSummary{}, Audit: in.Audit,
 	}
 	if in.Tables != nil {
 		rep.Runs = SummarizeRuns(in.Tables)
@@ -233,6 +237,9 @@ func (rep *Report) markdown(w *bytes.Buffer, in Input) error {
 	}
 	if c.Paragraph != "" {
 		fmt.Fprintf(b, "\n## In words\n\n%s\n", escapeParagraphs(c.Paragraph))
+	}
+	if rep.audited() {
+		rep.markdownAudit(b)
 	}
 	fmt.Fprintf(b, "\n## Methods\n\n%s\n", escapeParagraphs(c.methods()))
 	if len(rep.Runs) > 0 {

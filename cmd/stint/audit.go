@@ -22,13 +22,14 @@ import (
 func newAuditCmd(e *env) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "audit",
-		Short:   "How good are the verdicts? Score them against known truth",
-		Long:    `audit holds the verdicts against what is known better.`,
+		Short:   "How good are the verdicts? Let people check them, or score them against known truth",
+		Long:    `audit holds the verdicts against what is known better: what people say, or a known truth.`,
 		Example: "  " + e.Self + " audit eval runs/demo",
 		Args:    verbArgs(e),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	cmd.AddCommand(newAuditEvalCmd(e))
+	addAuditPeople(e, cmd)
 	return cmd
 }
 

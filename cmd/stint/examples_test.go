@@ -26,13 +26,16 @@ func TestExamples(t *testing.T) {
 		writeFile(t, dir, to, string(raw))
 	}
 	stint(t, dir, 0, "run", "study.yaml", "-o", filepath.Join("runs", "demo"), "-q")
+	stint(t, dir, 0, "classify", filepath.Join("runs", "demo"), "-q")
+	stint(t, dir, 0, "audit", "sample", filepath.Join("runs", "demo"), "--n", "60", "-q")
 	stint(t, dir, 0, "scenario", "new", "--changes", "3", "--count", "2", "-q")
 	var examples func(c *cobra.Command)
 	examples = func(c *cobra.Command) {
 		for _, sub := range c.Commands() {
 			examples(sub)
 		}
-		if name := c.CommandPath(); c.Name() == "demo" || c.Name() == "stint" || name == "stint harness install" || name == "stint harness check" {
+		if name := c.CommandPath(); c.Name() == "demo" || c.Name() == "stint" || name == "stint harness install" || name == "stint harness check" ||
+			name == "stint audit serve" { // which serves until it is interrupted
 			return
 		}
 		if c.Runnable() && c.Example == "" {

@@ -82,11 +82,15 @@ func reportOf(ctx context.Context, e *env, source, out string, f compareFlags) e
 	if f.given("cap") {
 		again += fmt.Sprintf(" --cap %v", f.columns.Cap)
 	}
+	audit, err := auditOf(src.dir, src.tables)
+	if err != nil {
+		return err
+	}
 	name := src.study
 	if name == "" {
 		name = filepath.Base(filepath.Clean(source))
 	}
-	if err := report.Write(out, report.Input{Study: name, Comparison: c, Tables: src.tables, Again: again, Version: stintVersion()}); err != nil {
+	if err := report.Write(out, report.Input{Study: name, Comparison: c, Tables: src.tables, Again: again, Version: stintVersion(), Audit: audit}); err != nil {
 		return fmt.Errorf("writing the report of %s: %w", clean(source), err)
 	}
 	fmt.Fprintf(e.Stdout, "%s\n", clean(filepath.Join(out, "index.html")))

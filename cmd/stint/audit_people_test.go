@@ -1,0 +1,305 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/stint-bench/stint/classify"
+	"github.com/stint-bench/stint/logs"
+	"github.com/stint-bench/stint/report"
+)
+
+// auditedStudy has ends of drift and of infrastructure.
+const auditedStudy = `version: 1
+name: audited
+seed: 11
+scenarios: {count: 5, changes: 4}
+configs:
+  - {model: weak, harness: simulated, feedback: none, retries: 0}
+  - {model: weak, harness: simulated, feedback: minimal, retries: 1}
+models:
+  weak: {simulate: weak, transport: inproc}
+agent: {process_retries: 0}
+sandbox: none
+`
+
+// auditStint runs the command in this process with lines to read.
+func auditStint(t *testing.T, want int, stdin string, args ...string) (stdout, stderr string) {
+	t.Helper()
+	var out, errs bytes.Buffer
+	e := &env{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: os.Getenv, Now: time.Now, Self: "stint", Stint: os.Args[0]}
+	if got := e.execute(context.Background(), args); got != want {
+		t.Fatalf("stint %s: exit code %d, want %d\n%s\n%s", strings.Join(args, " "), got, want, out.String(), errs.String())
+	}
+	return out.String(), errs.String()
+}
+
+// auditedRun makes a classified run with a sample.
+func auditedRun(t *testing.T) (dir string, s *classify.AuditSample) {
+	t.Helper()
+	dir = t.TempDir()
+	study := writeFile(t, dir, "study.yaml", auditedStudy)
+	dir = filepath.Join(dir, "run")
+	auditStint(t, exitDone, "", "run", study, "-o", dir, "-q")
+	auditStint(t, exitInput, "", "audit", "sample", dir) // there are no verdicts yet
+	auditStint(t, exitDone, "", "classify", dir, "-q")
+	auditStint(t, exitInput, "", "audit", "tty", dir, "--name", "ada") // and no sample
+	auditStint(t, exitDone, "", "audit", "sample", dir)
+	d, err := logs.OpenRunDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s, err = classify.ReadAuditSample(d); err != nil || s == nil {
+		t.Fatalf("sample %v, %v", s, err)
+	}
+	return dir, s
+}
+
+// truths are the answers of somebody who agrees with every verdict.
+func truths(s *classify.AuditSample) []string {
+	var out []string
+	for _, it := range s.Items {
+		label := it.Stratum
+		for _, a := range classify.Attentions() {
+			if a.Name == it.Attention {
+				label = a.Leaf
+			}
+		}
+		if label == classify.StratumAbstain {
+			label = "c"
+		}
+		out = append(out, label)
+	}
+	return out
+}
+
+// TestAuditByPeople is an audit from the sample to the report: two people, one who stops and goes on, a dispute that
+// is settled, and a rebuild of the verdicts that touches no label.
+func TestAuditByPeople(t *testing.T) {
+	dir, s := auditedRun(t)
+	answers := truths(s)
+	auditStint(t, exitDone, strings.Join(answers[:3], "\n")+"\nq\n", "audit", "tty", dir, "--name", "ada")
+	out, _ := auditStint(t, exitDone, strings.Join(answers[3:], "\n")+"\n", "audit", "tty", dir, "--name", "ada")
+	if !strings.Contains(out, fmt.Sprintf("── item 4 of %d", len(s.Items))) || strings.Contains(out, "── item 3 of") {
+		t.Errorf("the second session does not go on with item 4:\n%.400s", out)
+	}
+	for _, word := range []string{"weak", "simulated", "minimal", "none/r0"} {
+		if strings.Contains(strings.ReplaceAll(out, "simulated agent", ""), word) {
+			t.Errorf("an item shows %q: whoever labels must not know what was run", word)
+		}
+	}
+	if out, _ = auditStint(t, exitDone, "", "audit", "tty", dir, "--name", "ada"); !strings.Contains(out, "every item has a label of yours") {
+		t.Errorf("a third session: %s", out)
+	}
+	wrong := append([]string{}, answers...)
+	for i, it := range s.Items {
+		if it.Ordinary() && wrong[i] != "bench.verifier" {
+			wrong[i] = "bench.verifier"
+			break
+		}
+	}
+	auditStint(t, exitDone, strings.Join(wrong, "\n")+"\n", "audit", "tty", dir, "--name", "bob")
+
+	var r classify.AuditReport
+	report := func() {
+		t.Helper()
+		text, _ := auditStint(t, exitDone, "", "audit", "report", dir, "--json")
+		r = classify.AuditReport{}
+		if err := json.Unmarshal([]byte(text), &r); err != nil {
+			t.Fatal(err)
+		}
+	}
+	report()
+	if r.Labelled != r.Items || r.Twice != r.Items || len(r.Disputed) != 1 || len(r.Errors) != 0 || len(r.People) != 2 {
+		t.Errorf("labelled %d and twice %d of %d, disputed %v, errors %v", r.Labelled, r.Twice, r.Items, r.Disputed, r.Errors)
+	}
+	if p := r.People[0]; p.Name != "ada" || p.Labelled != r.Items || p.Repeats == 0 || p.Same != p.Repeats || p.Attention == 0 || p.Right != p.Attention {
+		t.Errorf("ada: %+v", p)
+	}
+	before := readAll(t, filepath.Join(dir, "verdicts", "people.jsonl"))
+	if out, _ = auditStint(t, exitDone, "bench.verifier\n", "audit", "tty", dir, "--adjudicate"); !strings.Contains(out, "somebody said bench.verifier") {
+		t.Errorf("what people said is not shown to whoever settles it:\n%s", out)
+	}
+	report()
+	if len(r.Disputed) != 0 || len(r.Errors) != 1 || r.Errors[0].Label != "bench.verifier" {
+		t.Errorf("after settling: disputed %v, errors %+v", r.Disputed, r.Errors)
+	}
+	for _, p := range r.Prevalence {
+		if p.Label == "bench" && (*p.Raw.Value != 0 || *p.Corrected.Value <= 0 || p.Corrected.CI == nil || !p.Few) {
+			t.Errorf("share of bench: %+v", p)
+		}
+	}
+
+	if err := os.Remove(filepath.Join(dir, "verdicts", "rules.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	auditStint(t, exitDone, "", "classify", dir, "-q")
+	after := readAll(t, filepath.Join(dir, "verdicts", "people.jsonl"))
+	if !strings.HasPrefix(after, before) || strings.Count(after, "\n") != strings.Count(before, "\n")+1 {
+		t.Error("a rebuild of the verdicts touched the labels of people")
+	}
+	// What people settled counts: the tables say who decided the end.
+	if text, _ := auditStint(t, exitDone, "", "explain", dir, r.Errors[0].Verdict); !strings.Contains(text, "person adjudicated: bench.verifier") {
+		t.Errorf("explain does not show the label of people:\n%s", text)
+	}
+	if text, _ := auditStint(t, exitDone, "", "audit", "report", dir); !strings.Contains(text, "corrected: post-stratified") || !strings.Contains(text, "people (rows) and people (columns)") {
+		t.Errorf("the report in words:\n%s", text)
+	}
+	auditStint(t, exitInput, "", "audit", "sample", dir, "--n", "3")
+	auditStint(t, exitDone, "", "audit", "sample", dir, "--n", "3", "--replace")
+	report()
+	if r.Labelled != r.Items || r.Items != 3 {
+		t.Errorf("labels are lost with another sample: %d of %d", r.Labelled, r.Items)
+	}
+}
+
+func readAll(t *testing.T, path string) string {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b)
+}
+
+// TestAuditPage asks the page as a browser does, and as those do who should not.
+func TestAuditPage(t *testing.T) {
+	dir, s := auditedRun(t)
+	a, err := openAudit(&env{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Getenv: os.Getenv, Now: time.Now, Self: "stint"}, dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	page := &report.AuditPage{Auditor: a, Token: "secret", Now: time.Now}
+	server := httptest.NewServer(page)
+	defer server.Close()
+	page.Hosts = report.LoopbackHosts(server.Listener.Addr())
+	ask := func(method, path, body string, change func(*http.Request)) (int, string, http.Header) {
+		t.Helper()
+		r, err := http.NewRequest(method, server.URL+path, strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if body != "" {
+			r.Header.Set("Content-Type", "application/json")
+		}
+		if change != nil {
+			change(r)
+		}
+		resp, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer resp.Body.Close()
+		var b bytes.Buffer
+		b.ReadFrom(resp.Body)
+		return resp.StatusCode, b.String(), resp.Header
+	}
+	code, text, header := ask("GET", "/secret/", "", nil)
+	if code != 200 || !strings.Contains(text, "audit.js") || regexp.MustCompile(`<script[^>]*>[^<]`).MatchString(text) || !strings.Contains(header.Get("Content-Security-Policy"), "script-src 'self';") {
+		t.Errorf("the page: %d %s", code, header)
+	}
+	id := ""
+	for _, it := range s.Items {
+		if it.Ordinary() {
+			id = it.ID
+		}
+	}
+	label := fmt.Sprintf(`{"person":"ada","item":%q,"label":"drift.too_lax","quotes":[],"note":"","seconds":3}`, id)
+	for name, c := range map[string]struct {
+		method, path, body string
+		change             func(*http.Request)
+		want               int
+	}{
+		"foreign host":    {"GET", "/secret/", "", func(r *http.Request) { r.Host = "evil.example" }, 421},
+		"no token":        {"GET", "/", "", nil, 403},
+		"wrong token":     {"GET", "/secreu/state", "", nil, 403},
+		"another site":    {"GET", "/secret/state", "", func(r *http.Request) { r.Header.Set("Sec-Fetch-Site", "cross-site") }, 403},
+		"foreign origin":  {"POST", "/secret/label", label, func(r *http.Request) { r.Header.Set("Origin", "http://evil.example") }, 403},
+		"a form":          {"POST", "/secret/label", label, func(r *http.Request) { r.Header.Set("Content-Type", "text/plain") }, 415},
+		"method":          {"DELETE", "/secret/label", "", nil, 405},
+		"no such file":    {"GET", "/secret/../../etc/passwd", "", nil, 404},
+		"no such item":    {"GET", "/secret/item?id=i999", "", nil, 400},
+		"no such label":   {"POST", "/secret/label", strings.Replace(label, "drift.too_lax", "drift.nonsense", 1), nil, 400},
+		"reserved name":   {"POST", "/secret/label", strings.Replace(label, "ada", "adjudicated", 1), nil, 400},
+		"invented quote":  {"POST", "/secret/label", strings.Replace(label, `"quotes":[]`, `"quotes":[{"id":"facts","quote":"it was the weather"}]`, 1), nil, 400},
+		"a huge label":    {"POST", "/secret/label", strings.Replace(label, `"note":""`, `"note":"`+strings.Repeat("x", 300<<10)+`"`, 1), nil, 413},
+		"unknown field":   {"POST", "/secret/label", strings.Replace(label, `"note"`, `"nose"`, 1), nil, 400},
+		"search too long": {"GET", "/secret/log?id=" + id + "&q=" + strings.Repeat("x", 300), "", nil, 400},
+	} {
+		if code, text, _ := ask(c.method, c.path, c.body, c.change); code != c.want {
+			t.Errorf("%s: %d, want %d: %s", name, code, c.want, text)
+		}
+	}
+	d, _ := logs.OpenRunDir(dir)
+	if labels, _, err := classify.ReadAuditLabels(d); err != nil || len(labels) != 0 {
+		t.Fatalf("%d labels were written by requests that were refused, %v", len(labels), err)
+	}
+	_, text, _ = ask("GET", "/secret/item?id="+id, "", nil)
+	var v classify.AuditView
+	if err := json.Unmarshal([]byte(text), &v); err != nil || len(v.Texts) == 0 || v.Texts[0].ID != "facts" || v.Log == 0 {
+		t.Fatalf("item: %v\n%s", err, text)
+	}
+	if _, text, _ = ask("GET", "/secret/log?id="+id+"&q=suite", "", nil); !strings.Contains(text, `"found":`) || strings.Contains(text, `"found":0`) {
+		t.Errorf("the log is not found by a word of it: %s", text)
+	}
+
+	// Two people at the same time, and one of them in two windows.
+	var wg sync.WaitGroup
+	for _, who := range []string{"ada", "bob", "bob"} {
+		wg.Add(1)
+		go func() {
+			defer wg.Done()
+			for range 5 {
+				body := strings.Replace(label, "ada", who, 1)
+				r, _ := http.NewRequest("POST", server.URL+"/secret/label", strings.NewReader(body))
+				r.Header.Set("Content-Type", "application/json")
+				if resp, err := http.DefaultClient.Do(r); err != nil || resp.StatusCode != 200 {
+					t.Errorf("%s: %v, %v", who, resp, err)
+				}
+			}
+		}()
+	}
+	wg.Wait()
+	labels, bad, err := classify.ReadAuditLabels(d)
+	if err != nil || bad != 0 || len(labels) != 15 {
+		t.Fatalf("%d labels and %d bad lines, %v", len(labels), bad, err)
+	}
+	most := map[string]int{}
+	for _, l := range labels {
+		most[l.Annotator] = max(most[l.Annotator], l.Revision)
+	}
+	if most["ada"] != 5 || most["bob"] != 10 {
+		t.Errorf("revisions %v", most)
+	}
+	// A line that was being written when stint was killed goes; one that a person wrote without an end stays.
+	path := filepath.Join(dir, "verdicts", "people.jsonl")
+	whole := readAll(t, path)
+	for _, tail := range []string{`{"episode":"`, strings.TrimSpace(whole[:strings.Index(whole, "\n")])} {
+		if err := os.WriteFile(path, []byte(whole+tail), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		if code, text, _ := ask("POST", "/secret/label", label, nil); code != 200 {
+			t.Fatalf("%d %s", code, text)
+		}
+		want := 16
+		if json.Valid([]byte(tail)) {
+			want = 17
+		}
+		if labels, bad, err = classify.ReadAuditLabels(d); err != nil || bad != 0 || len(labels) != want {
+			t.Errorf("after %.20s…: %d labels, %d bad, want %d", tail, len(labels), bad, want)
+		}
+	}
+	auditStint(t, exitInput, "", "audit", "serve", dir, "--addr", "0.0.0.0:0")
+	auditStint(t, exitInput, "", "audit", "serve", dir, "--name", "adjudicated")
+}
