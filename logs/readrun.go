@@ -139,6 +139,21 @@ func readEpisode(d *RunDir, id string, opt ReadOptions) (*replay, error) {
 	return p, nil
 }
 
+// ReadEpisode reads the journal of one episode into all tables but events and verdicts, without the ends that verdicts
+// give. It is for work that goes through a run directory one episode at a time. An episode that has not begun has no rows.
+func ReadEpisode(d *RunDir, id string) (*Tables, []Problem, error) {
+	p, err := readEpisode(d, id, ReadOptions{})
+	if err != nil {
+		return nil, nil, err
+	}
+	if !p.started {
+		return &Tables{}, p.problems, nil
+	}
+	t := p.tables()
+	t.sortRows()
+	return t, p.problems, nil
+}
+
 // blobTexts reads blobs of a store that is opened with the first one.
 func blobTexts(dir string) func(sha string) (string, error) {
 	var blobs *Blobs

@@ -104,11 +104,7 @@ func classifyRun(ctx context.Context, e *env, dir, rules string, asJSON bool, ju
 	if err != nil {
 		return err
 	}
-	t, err := readClassified(e, d, foreign)
-	if err != nil {
-		return err
-	}
-	r, err := writeRuleVerdicts(ctx, d, t, classify.Options{Book: book, Foreign: foreign})
+	t, r, err := decideRules(ctx, e, d, book, foreign, judge.model != "")
 	if err != nil {
 		return err
 	}
@@ -161,6 +157,32 @@ func classifyRun(ctx context.Context, e *env, dir, rules string, asJSON bool, ju
 		}
 	}
 	return nil
+}
+
+// decideRules brings the verdicts of the rules up to date. Where a judge is asked next, the tables and the ways to all
+// verdicts are kept; else one episode at a time is looked at, and only those that have changed.
+func decideRules(ctx context.Context, e *env, d *logs.RunDir, book *classify.Taxonomy, foreign, whole bool) (*logs.Tables, *classify.Result, error) {
+	if foreign || whole {
+		t, err := readClassified(e, d, foreign)
+		if err != nil {
+			return nil, nil, err
+		}
+		r, err := writeRuleVerdicts(ctx, d, t, classify.Options{Book: book, Foreign: foreign})
+		return t, r, err
+	}
+	p, err := classify.Pass(ctx, d, classify.PassOptions{Book: book, OnEpisode: readProgress(e)})
+	if err != nil {
+		return nil, nil, err
+	}
+	sayProblems(e, p.Problems)
+	if e.Verbose {
+		e.say("%s had not changed", plural(p.Reused, "episode"))
+	}
+	t := &logs.Tables{}
+	for _, id := range sortedNames(p.Configs) {
+		t.Episodes = append(t.Episodes, logs.EpisodeRow{Episode: id, Config: p.Configs[id]})
+	}
+	return t, &classify.Result{Verdicts: p.Verdicts}, nil
 }
 
 // writeRuleVerdicts decides about every failed attempt and writes verdicts/rules.jsonl, unless the file already says the same.
