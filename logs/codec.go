@@ -12,7 +12,7 @@ type pooledZstd struct{ compress.Codec }
 
 // The encoder is safe for concurrent use; what it writes depends on nothing but its input.
 var tableEncoder = sync.OnceValue(func() *zstd.Encoder {
-	enc, err := zstd.NewWriter(nil, zstd.WithZeroFrames(true), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2))
+	enc, err := zstd.NewWriter(nil, zstd.WithZeroFrames(true), zstd.WithEncoderCRC(false), zstd.WithEncoderLevel(zstd.SpeedFastest), zstd.WithEncoderConcurrency(2))
 	if err != nil {
 		panic("logs: zstd encoder options: " + err.Error())
 	}

@@ -56,7 +56,7 @@ func parquetNode(c column) schema.Node {
 
 // writerProperties: texts that hardly repeat get no dictionary, and no statistics that nobody can use.
 func writerProperties(cols []column) *parquet.WriterProperties {
-	opts := []parquet.WriterProperty{parquet.WithCompression(compress.Codecs.Zstd), parquet.WithVersion(parquet.V2_LATEST), parquet.WithCreatedBy("stint")}
+	opts := []parquet.WriterProperty{parquet.WithCompression(compress.Codecs.Zstd), parquet.WithVersion(parquet.V2_LATEST), parquet.WithDataPageSize(pageBytes), parquet.WithCreatedBy("stint")}
 	for _, c := range cols {
 		if c.kind == textColumn && (c.name == "text" || c.name == "sha256") {
 			opts = append(opts, parquet.WithDictionaryFor(c.name, false), parquet.WithStatsFor(c.name, false))
@@ -101,7 +101,7 @@ func writeColumn[T any](cw file.ColumnChunkWriter, c *column, rows []T) (err err
 		return writeLists(cw.(*file.ByteArrayColumnChunkWriter), c, rows)
 	case textColumn:
 		values, defs := present(c, rows, func(v reflect.Value) parquet.ByteArray { return textBytes(v.String()) })
-		_, err = cw.(*file.ByteArrayColumnChunkWriter).WriteBatch(values, defs, nil)
+		err = writeTexts(cw.(*file.ByteArrayColumnChunkWriter), values, defs)
 	case intColumn:
 		values, defs := present(c, rows, reflect.Value.Int)
 		_, err = cw.(*file.Int64ColumnChunkWriter).WriteBatch(values, defs, nil)
@@ -121,6 +121,32 @@ func writeColumn[T any](cw file.ColumnChunkWriter, c *column, rows []T) (err err
 		err = errors.New("no way to write it")
 	}
 	return err
+}
+
+// A page ends after so many bytes: with larger ones compression gains little, and room for them has to be cleared.
+const (
+	pageBytes  = 512 << 10
+	pieceBytes = 32 << 10 // the writer looks at the size of its page after so many
+)
+
+// writeTexts hands texts over in pieces, since the writer ends no page within one.
+func writeTexts(cw *file.ByteArrayColumnChunkWriter, values []parquet.ByteArray, defs []int16) error {
+	if len(defs) > 0 {
+		_, err := cw.WriteBatch(values, defs, nil) // names and ids
+		return err
+	}
+	for len(values) > 0 {
+		n, size := 0, 0
+		for n < len(values) && (n == 0 || size+len(values[n]) <= pieceBytes) {
+			size += len(values[n])
+			n++
+		}
+		if _, err := cw.WriteBatch(values[:n], nil, nil); err != nil {
+			return err
+		}
+		values = values[n:]
+	}
+	return nil
 }
 
 // textBytes are the bytes of a text, not copied: the writer only reads them.

@@ -14,7 +14,7 @@ import (
 const blockBytes = 1 << 20
 
 // lineDecoder makes something of a line that is a JSON object. It runs on several cores at once and keeps nothing of raw.
-type lineDecoder func(raw []byte) (any, error)
+type lineDecoder func(raw []byte, isUTF8 bool) (any, error)
 
 // decodedLine is a line with what a decoder made of it.
 type decodedLine struct {
@@ -119,7 +119,7 @@ func (l *decodedLine) look(most int, decode lineDecoder) {
 	l.blank, l.utf8 = len(trimmed) == 0, utf8.Valid(l.data)
 	l.object = !l.blank && trimmed[0] == '{'
 	if l.object && decode != nil && len(l.data) <= most {
-		l.decoded, l.err = decode(l.data)
+		l.decoded, l.err = decode(l.data, l.utf8)
 	}
 	if r, ok := l.decoded.(*claudeRecord); ok && r != nil && r.keys.known {
 		l.twice = r.keys.twice

@@ -182,6 +182,9 @@ func (b *eventBuilder) readRecord(raw []byte, isUTF8, twice bool) {
 func (b *eventBuilder) shorten(kind, text string) string {
 	switch {
 	case b.whole || b.sink != nil && b.sink.whole:
+		if utf8.ValidString(text) { // much faster
+			return text
+		}
 		return strings.ToValidUTF8(text, "\uFFFD")
 	case b.sink == nil:
 		return preview(text)

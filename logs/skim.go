@@ -25,6 +25,7 @@ type skimmer struct {
 	at    int
 	depth int
 	bad   bool
+	valid bool   // the input is known to be UTF-8
 	odd   bool   // a value was of another kind than it was asked for
 	first bool   // nothing was read yet of the innermost object or list
 	name  []byte // room for a key with escapes
@@ -268,16 +269,21 @@ func (s *skimmer) quoted() skimText {
 	b, i, plain := s.b, s.at+1, true
 	from := i
 	for {
-		for i+16 <= len(b) {
-			if m := unusual(binary.LittleEndian.Uint64(b[i:])); m != 0 {
-				i += bits.TrailingZeros64(m) >> 3
+		for i+17 <= len(b) { // one more for what follows a backslash
+			m := unusual(binary.LittleEndian.Uint64(b[i:]))
+			if m == 0 {
+				if m = unusual(binary.LittleEndian.Uint64(b[i+8:])); m == 0 {
+					i += 16
+					continue
+				}
+				i += 8
+			}
+			i += bits.TrailingZeros64(m) >> 3
+			if b[i] != '\\' || !shortEscapes[b[i+1]] {
 				break
 			}
-			if m := unusual(binary.LittleEndian.Uint64(b[i+8:])); m != 0 {
-				i += 8 + bits.TrailingZeros64(m)>>3
-				break
-			}
-			i += 16
+			plain = false
+			i += 2
 		}
 		for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
 			i++
@@ -288,7 +294,7 @@ func (s *skimmer) quoted() skimText {
 		}
 		if b[i] == '"' {
 			s.at = i + 1
-			return skimText{raw: b[from:i:i], plain: plain, present: true}
+			return skimText{raw: b[from:i:i], plain: plain, valid: s.valid, present: true}
 		}
 		plain = false
 		n := escapeLen(b[i:])
@@ -300,15 +306,16 @@ func (s *skimmer) quoted() skimText {
 	}
 }
 
+// shortEscapes are what may follow a backslash, but u.
+var shortEscapes = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
+
 // escapeLen is the length of the escape at the beginning of b, 0 if it is none.
 func escapeLen(b []byte) int {
-	if len(b) < 2 {
-		return 0
-	}
-	switch b[1] {
-	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':
+	switch {
+	case len(b) < 2:
+	case shortEscapes[b[1]]:
 		return 2
-	case 'u':
+	case b[1] == 'u':
 		if _, ok := hex4(b[2:]); ok {
 			return 6
 		}

@@ -20,8 +20,8 @@ type claudeRecord struct {
 // lines are, messages, is skimmed; whatever the skimmer is not sure about goes to encoding/json, so that both read the
 // same.
 func claudeDecoder(need int) lineDecoder {
-	return func(raw []byte) (any, error) {
-		if rec := skimClaude(raw, need); rec != nil {
+	return func(raw []byte, isUTF8 bool) (any, error) {
+		if rec := skimClaude(raw, need, isUTF8); rec != nil {
 			return rec, nil
 		}
 		return decodeClaude(raw)
@@ -69,8 +69,8 @@ type claudeSkimmer struct {
 }
 
 // skimClaude reads a message of Claude Code; nil if the line is something else.
-func skimClaude(raw []byte, need int) *claudeRecord {
-	s := &claudeSkimmer{skimmer: skimmer{b: raw, keys: keyWatch{on: true}}, need: need, sure: true}
+func skimClaude(raw []byte, need int, isUTF8 bool) *claudeRecord {
+	s := &claudeSkimmer{skimmer: skimmer{b: raw, valid: isUTF8, keys: keyWatch{on: true}}, need: need, sure: true}
 	r := &claudeRecord{}
 	s.object(claudeKeys.line, func(key string) {
 		switch key {
@@ -252,7 +252,7 @@ func (s *claudeSkimmer) words(t skimText) string {
 
 // source is JSON as it stands, as much of it as is needed.
 func (s *claudeSkimmer) source(raw []byte) string {
-	if !utf8.Valid(raw) {
+	if !s.valid && !utf8.Valid(raw) {
 		s.sure = false
 		return ""
 	}

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 	"testing/fstest"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 )
@@ -46,7 +47,7 @@ func FuzzSkimClaude(f *testing.F) {
 	sure := 0
 	for _, l := range claudeSeeds(f) {
 		f.Add(l)
-		if skimClaude(l, 0) != nil {
+		if skimClaude(l, 0, utf8.Valid(l)) != nil {
 			sure++
 		}
 	}
@@ -55,7 +56,7 @@ func FuzzSkimClaude(f *testing.F) {
 	}
 	same := cmp.AllowUnexported(claudeRecord{}, claudeLine{}, claudePart{}, keyNews{})
 	f.Fuzz(func(t *testing.T, line []byte) {
-		got := skimClaude(line, 0)
+		got := skimClaude(line, 0, utf8.Valid(line))
 		if got == nil {
 			return
 		}
@@ -69,7 +70,7 @@ func FuzzSkimClaude(f *testing.F) {
 		}
 		// Of the beginnings of texts come the same events.
 		for _, need := range []int{1, 7, 40} {
-			short := skimClaude(line, need)
+			short := skimClaude(line, need, utf8.Valid(line))
 			for i, p := range short.parts {
 				w := want.parts[i]
 				for _, pair := range [][2]string{{p.Text, w.Text}, {p.given, w.given}} {

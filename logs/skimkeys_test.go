@@ -86,7 +86,7 @@ func TestRepeatedKeysOfLog(t *testing.T) {
 		}
 	}
 	line := `{"type":"user","sessionId":"s","uuid":"u","message":{"role":"user","content":[{"type":"text","text":"a","new":{"b":1,"b":2}}]}}`
-	if rec := skimClaude([]byte(line), 0); rec == nil || !rec.keys.twice {
+	if rec := skimClaude([]byte(line), 0, false); rec == nil || !rec.keys.twice {
 		t.Errorf("skimmed: %+v", rec)
 	}
 }

@@ -2,6 +2,8 @@ package logs
 
 import (
 	"bytes"
+	"encoding/binary"
+	"math/bits"
 	"unicode/utf16"
 	"unicode/utf8"
 	"unsafe"
@@ -11,15 +13,22 @@ import (
 type skimText struct {
 	raw     []byte
 	plain   bool // without escapes
+	valid   bool // it is known to be UTF-8
 	present bool
 }
 
 // String decodes the text as encoding/json does: what is no UTF-8 and lone surrogates become U+FFFD.
 func (t skimText) String() string {
-	if t.plain && utf8.Valid(t.raw) {
+	valid := t.valid || utf8.Valid(t.raw)
+	if t.plain && valid {
 		return string(t.raw)
 	}
-	b := t.appendTo(make([]byte, 0, len(t.raw)), len(t.raw))
+	var b []byte
+	if valid {
+		b = decodeValid(t.raw)
+	} else {
+		b = t.appendTo(make([]byte, 0, len(t.raw)), len(t.raw))
+	}
 	return unsafe.String(unsafe.SliceData(b), len(b)) // nobody else has b
 }
 
@@ -62,6 +71,43 @@ func (t skimText) appendTo(dst []byte, size int) []byte {
 	}
 	return dst
 }
+
+// decodeValid decodes a text that is UTF-8, of any length, in one pass: it copies words and looks for escapes in them.
+// No escape is shorter than what it stands for.
+func decodeValid(raw []byte) []byte {
+	dst := make([]byte, len(raw)+8)
+	n, i := 0, 0
+	for i < len(raw) {
+		if i+8 <= len(raw) {
+			w := binary.LittleEndian.Uint64(raw[i:])
+			binary.LittleEndian.PutUint64(dst[n:], w)
+			back := w ^ everyByte*'\\'
+			m := (back - everyByte) &^ back & highBits
+			if m == 0 {
+				i, n = i+8, n+8
+				continue
+			}
+			k := bits.TrailingZeros64(m) >> 3
+			i, n = i+k, n+k
+		} else if raw[i] != '\\' {
+			dst[n] = raw[i]
+			i, n = i+1, n+1
+			continue
+		}
+		if c := raw[i+1]; c != 'u' {
+			dst[n] = shortEscaped[c]
+			i, n = i+2, n+1
+			continue
+		}
+		r, rest := unescape(raw[i:])
+		n += utf8.EncodeRune(dst[n:], r)
+		i = len(raw) - len(rest)
+	}
+	return dst[:n:n]
+}
+
+// shortEscaped is what an escape of two bytes stands for, by its second.
+var shortEscaped = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // appendValid appends text, every byte that is no UTF-8 as U+FFFD.
 func appendValid(dst, b []byte) []byte {
