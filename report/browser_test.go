@@ -33,6 +33,12 @@ type browser struct {
 // openPage opens a page from disk, of the given width. The test skips where there is no Chromium.
 func openPage(t *testing.T, path string, width int64, dark bool) *browser {
 	t.Helper()
+	return openURL(t, (&url.URL{Scheme: "file", Path: path}).String(), "footer", width, dark)
+}
+
+// openURL opens an address and waits until it has what a selector finds.
+func openURL(t *testing.T, address, ready string, width int64, dark bool) *browser {
+	t.Helper()
 	program := os.Getenv("STINT_TEST_CHROMIUM")
 	for _, name := range []string{"chromium", "chromium-browser", "google-chrome"} {
 		if program == "" {
@@ -64,7 +70,7 @@ func openPage(t *testing.T, path string, width int64, dark bool) *browser {
 	call(t, b, log.Enable, cdp.Empty{})
 	call(t, b, runtime.Enable, cdp.Empty{})
 	call(t, b, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}})
-	b.do(t, chromedp.Navigate((&url.URL{Scheme: "file", Path: path}).String()), chromedp.WaitReady(chromedp.CSS("footer")))
+	b.do(t, chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS(ready)))
 	return b
 }
 
