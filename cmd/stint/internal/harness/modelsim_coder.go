@@ -179,7 +179,7 @@ func (c *Coder) finish(r SimRequest, p simPlace, fenced bool) SimAnswer {
 // steps are the calls that build what a place wants.
 func (c *Coder) steps(model string, p simPlace) ([]simStep, error) {
 	wrong := c.wrong(model, p)
-	key := fmt.Sprintf("%d.%d.%v", p.plot, p.turn, wrong)
+	key := fmt.Sprintf("%d.%d.%d.%v", p.plot, p.turn, p.attempt, wrong)
 	c.mu.Lock()
 	steps, ok := c.cache[key]
 	c.mu.Unlock()
@@ -194,6 +194,9 @@ func (c *Coder) steps(model string, p simPlace) ([]simStep, error) {
 	files, err := c.opt.Files(schema)
 	if err != nil {
 		return nil, fmt.Errorf("writing the program of turn %d: %w", p.turn, err)
+	}
+	if start, ok := files[startFile]; ok {
+		files[startFile] = strings.TrimRight(start, "\n") + fmt.Sprintf("\n# made in turn %d.%d\n", p.turn, p.attempt)
 	}
 	steps = writeSteps(files)
 	c.mu.Lock()

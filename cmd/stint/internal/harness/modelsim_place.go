@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/scenario"
@@ -45,15 +46,20 @@ func newPlot(sc *scenario.Scenario) plot {
 func squeeze(s string) string { return strings.Join(strings.Fields(s), " ") }
 
 // lookCommand prints the digest of SPEC.md without the sentence about what the machine offers.
-// It stands in a line of its own, or behind an empty line at the end.
-const lookCommand = `echo "specification: $(sed -e '/^\(- \)*Available: /d' SPEC.md | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}' | sha256sum)"`
+// It stands in a line of its own, or behind an empty line at the end. Then it prints the madeMark of the program.
+const lookCommand = `echo "specification: $(sed -e '/^\(- \)*Available: /d' SPEC.md | sed -e :a -e '/^\n*$/{$d;N;ba' -e '}' | sha256sum)"; sed -n '/^# made in turn /p' start.sh 2>/dev/null || :`
 
 var digestText = regexp.MustCompile(`specification: ([0-9a-f]{64})\b`)
+
+// madeMark ends start.sh: the turn and the attempt that wrote it. An agent that starts anew shows one feedback only, and by
+// this the second retry is known from the first.
+var madeMark = regexp.MustCompile(`# made in turn (\d+)\.(\d+)`)
 
 // place finds scenario, turn and attempt in a conversation. The latest prompt counts; a prompt of feedback only
 // belongs to the turn before it in the conversation or, where there is none, to that of SPEC.md.
 func (c *Coder) place(r SimRequest) (simPlace, bool) {
 	var p simPlace
+	var made []string
 	for i := len(r.Messages) - 1; i >= 0; i-- {
 		m := r.Messages[i]
 		found := digestText.FindStringSubmatch(m.Text)
@@ -62,6 +68,7 @@ func (c *Coder) place(r SimRequest) (simPlace, bool) {
 		case found != nil && (m.Role == "tool" || !strings.Contains(m.Text, "sha256sum")):
 			if p.digest == "" && p.attempt == 0 {
 				p.digest = found[1] // asked for by the attempt that runs
+				made = madeMark.FindStringSubmatch(m.Text)
 			}
 		case m.Role == "user" && strings.Contains(m.Text, feedbackText):
 			p.attempt++
@@ -77,6 +84,10 @@ func (c *Coder) place(r SimRequest) (simPlace, bool) {
 	for i := range c.plots {
 		if turn, ok := c.plots[i].digests[p.digest]; ok {
 			p.plot, p.turn = i, turn
+			if p.attempt > 0 && made != nil && made[1] == strconv.Itoa(turn) {
+				before, _ := strconv.Atoi(made[2])
+				p.attempt = max(p.attempt, before+1)
+			}
 			return p, true
 		}
 	}

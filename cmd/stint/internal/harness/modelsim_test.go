@@ -184,6 +184,41 @@ func TestCoderTurns(t *testing.T) {
 	}
 }
 
+// TestCoderRetriesAnew: an agent that starts anew for every attempt shows one feedback only; the second retry is known from
+// the first by what the first has written.
+func TestCoderRetriesAnew(t *testing.T) {
+	if _, err := exec.LookPath("bash"); err != nil {
+		if os.Getenv("STINT_REQUIRE") != "" {
+			t.Fatal(err)
+		}
+		t.Skip("needs bash")
+	}
+	sc := someScenario(t, "delta+file")
+	c, dir := coder(t, "hopeless@1.0,hopeless@1.1,hopeless@2.0", sc), t.TempDir()
+	for turn, wants := range [][]*scenario.Schema{{sc.Steps[0].Schema}, {lacking(sc, 1), lacking(sc, 1), sc.Steps[1].Schema}, {lacking(sc, 2), sc.Steps[2].Schema}} {
+		if err := os.WriteFile(filepath.Join(dir, "SPEC.md"), []byte(sc.Steps[turn].Spec), 0o644); err != nil {
+			t.Fatal(err)
+		}
+		for attempt, want := range wants {
+			text := sc.Steps[turn].Request
+			if attempt > 0 {
+				text = feedbackText + ": 3 of 9 checks passed.\n"
+			}
+			talk(t, c, SimRequest{Tools: tools(t, bashTool), Messages: []SimMessage{{Role: "user", Text: text}}}, dir)
+			raw, err := json.Marshal(want)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got, err := os.ReadFile(filepath.Join(dir, "a.json")); err != nil || string(got) != string(raw)+"\n" {
+				t.Errorf("turn %d.%d: the wrong program was written, %d bytes, want %d (%v)", turn, attempt, len(got), len(raw)+1, err)
+			}
+			if start, err := os.ReadFile(filepath.Join(dir, startFile)); err != nil || !strings.HasSuffix(string(start), fmt.Sprintf("\n# made in turn %d.%d\n", turn, attempt)) {
+				t.Errorf("turn %d.%d: start.sh is %q (%v)", turn, attempt, start, err)
+			}
+		}
+	}
+}
+
 func TestCoderLost(t *testing.T) {
 	c := coder(t, "perfect", someScenario(t, ""))
 	for name, r := range map[string]SimRequest{
