@@ -81,12 +81,16 @@ func (c tried) play(t *testing.T) outcome {
 		}
 		c.harness = abs
 	}
-	f, err := harness.Load(c.harness, "")
-	if err != nil {
-		t.Fatal(err)
+	api := "chat"
+	if !slices.Contains(study.OwnHarnesses(), c.harness) {
+		f, err := harness.Load(c.harness, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		api = f.Protocol
 	}
 	text := fmt.Sprintf(triedStudy, checkSeed, c.changes, or(c.model, "m"), c.harness, c.more, c.url, or(c.kind, "bubblewrap"), c.limits,
-		or(c.attempt, "wall: 4m, requests: 40"), or(c.gateway, "provider_wait: 2s"), f.Protocol)
+		or(c.attempt, "wall: 4m, requests: 40"), or(c.gateway, "provider_wait: 2s"), api)
 	s, err := study.Parse("tried.yaml", []byte(text))
 	if err != nil {
 		t.Fatalf("%v\n%s", err, text)
