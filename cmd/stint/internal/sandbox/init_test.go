@@ -99,7 +99,7 @@ func TestFirstProcessReports(t *testing.T) {
 		t.Errorf("kill everything: %+v", e)
 	}
 	e = sh(t, s, "setsid sleep 1000 >/dev/null 2>&1 & sleep 0.1; exit 0", with)
-	if code(e) != 0 || len(e.Left) != 1 || e.Left[0] != "sleep 1000" {
+	if code(e) != 0 || len(e.Left) != 1 || strings.TrimPrefix(e.Left[0], "setsid ") != "sleep 1000" { // a slow machine has not come to it
 		t.Errorf("a daemon: %+v", e)
 	}
 	// A process that holds the output is no reason to wait.
