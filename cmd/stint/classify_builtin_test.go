@@ -17,6 +17,7 @@ import (
 // TestClassifyBuiltin: the built-in agent, driven by models that each fail in a way of their own, leaves traces by which
 // the cause is found. The words of the models name other causes.
 func TestClassifyBuiltin(t *testing.T) {
+	t.Parallel()
 	n := 0
 	models := []struct {
 		name, leaf string

@@ -43,6 +43,7 @@ const (
 )
 
 func TestClassifySimulated(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeFile(t, dir, "study.yaml", classifiedStudy)
 	stint(t, dir, 0, "run", "study.yaml", "-o", "run", "-q")

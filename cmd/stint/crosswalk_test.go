@@ -24,6 +24,7 @@ const mutantBar = 0.97
 // TestVerdictsOfMutants breaks the reference server in every way it can be broken, grades it with the real suite and
 // classifies the failing checks.
 func TestVerdictsOfMutants(t *testing.T) {
+	t.Parallel()
 	const turns = 8
 	var leaf, forgotten tally
 	kinds := map[string]bool{}

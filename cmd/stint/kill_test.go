@@ -99,6 +99,7 @@ func digests(t *testing.T, run string) (map[string]string, int) {
 // TestKilledRunsResumeToTheSameDigest ends a study by kill -9 when its journals have reached record k, for ten
 // seeded k, starts the same command again, and compares with an undisturbed run.
 func TestKilledRunsResumeToTheSameDigest(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	writeFile(t, dir, "study.yaml", smallStudy)
 	stint(t, dir, 0, "run", "study.yaml", "-o", "whole", "-q")

@@ -17,6 +17,7 @@ var consoleBlock = regexp.MustCompile("(?s)```console\n(.*?)```\n")
 // testdata/manual, and compares what is printed (stdout and stderr, as on a terminal) with what the manual
 // shows. A line … stands for any lines. With -update the blocks without such a line are rewritten.
 func TestManual(t *testing.T) {
+	t.Parallel()
 	readme := filepath.Join("..", "..", "README.md")
 	text, err := os.ReadFile(readme)
 	if err != nil {

@@ -96,6 +96,7 @@ func script(t *testing.T, run, id, check, base string) (code int, out string) {
 
 // TestReproduce shares one run between its parts.
 func TestReproduce(t *testing.T) {
+	t.Parallel()
 	d, dir, failed := failingRun(t)
 	t.Run("scripts", func(t *testing.T) { testScripts(t, d, failed) })
 	t.Run("serve", func(t *testing.T) { testServed(t, d, dir, failed) })

@@ -90,6 +90,7 @@ func TestEveryCodeHasACase(t *testing.T) {
 // TestWarnings: every code that package stats and report give reaches the user of an outcome file: as JSON, as a
 // numbered footnote of the text, and in every form of the report.
 func TestWarnings(t *testing.T) {
+	t.Parallel()
 	const cap50 = "--cap 50"
 	for _, c := range []struct {
 		code, csv, flags, how string
@@ -219,6 +220,7 @@ func runTables(change func(i int, e *logs.EpisodeRow)) *logs.Tables {
 
 // TestWarningsOfTables: so does what only run directories and their tables can hold.
 func TestWarningsOfTables(t *testing.T) {
+	t.Parallel()
 	infra, leaf, one := "infra", "infra.loop_guard", 1.25
 	for _, c := range []struct {
 		code, how string
@@ -257,6 +259,7 @@ func TestWarningsOfTables(t *testing.T) {
 
 // TestWarningsOfRun: and what takes a run directory with its study.
 func TestWarningsOfRun(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	raw, err := os.ReadFile(filepath.Join("testdata", "manual", "small.yaml"))
 	if err != nil {
