@@ -60,7 +60,7 @@ var secretKinds = []struct {
 	}},
 	{"home folder", func(r *rand.Rand) (string, string) {
 		s := drawn(r, 8, "abcdefghijklmnopqrstuvwxyz")
-		return s, "/home/" + s + "/work/app.py"
+		return s, "/home/" + s + "/src/app.py"
 	}},
 }
 

@@ -217,6 +217,9 @@ func TestExportTables(t *testing.T) {
 func TestGitHistory(t *testing.T) {
 	git, err := exec.LookPath("git")
 	if err != nil {
+		if os.Getenv("STINT_REQUIRE") != "" {
+			t.Fatal(err)
+		}
 		t.Skip("needs git")
 	}
 	d, tables := exportRun(t)
