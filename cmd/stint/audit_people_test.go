@@ -37,8 +37,14 @@ sandbox: none
 // auditStint runs the command in this process with lines to read.
 func auditStint(t *testing.T, want int, stdin string, args ...string) (stdout, stderr string) {
 	t.Helper()
+	return stintHere(t, want, &env{Stdin: strings.NewReader(stdin), Getenv: os.Getenv}, args...)
+}
+
+// stintHere runs the command in this process, in an environment that lacks only what is the same for all.
+func stintHere(t *testing.T, want int, e *env, args ...string) (stdout, stderr string) {
+	t.Helper()
 	var out, errs bytes.Buffer
-	e := &env{Stdin: strings.NewReader(stdin), Stdout: &out, Stderr: &errs, Getenv: os.Getenv, Now: time.Now, Self: "stint", Stint: os.Args[0]}
+	e.Stdout, e.Stderr, e.Now, e.Self, e.Stint = &out, &errs, time.Now, "stint", os.Args[0]
 	if got := e.execute(context.Background(), args); got != want {
 		t.Fatalf("stint %s: exit code %d, want %d\n%s\n%s", strings.Join(args, " "), got, want, out.String(), errs.String())
 	}
@@ -175,47 +181,77 @@ func readAll(t *testing.T, path string) string {
 
 // TestAuditPage asks the page as a browser does, and as those do who should not.
 func TestAuditPage(t *testing.T) {
+	p := newAuditedPage(t)
+	code, text, header := p.ask("GET", "/secret/", "", nil)
+	if code != 200 || !strings.Contains(text, "audit.js") || regexp.MustCompile(`<script[^>]*>[^<]`).MatchString(text) || !strings.Contains(header.Get("Content-Security-Policy"), "script-src 'self';") {
+		t.Errorf("the page: %d %s", code, header)
+	}
+	p.refuses()
+	p.shows()
+	p.takesLabelsAtOnce()
+	p.mendsTornLines()
+	auditStint(t, exitInput, "", "audit", "serve", p.run.Root, "--addr", "0.0.0.0:0")
+	auditStint(t, exitInput, "", "audit", "serve", p.run.Root, "--name", "adjudicated")
+}
+
+// auditedPage is the page of a run, served, with an item and the label that ada gives it.
+type auditedPage struct {
+	t      *testing.T
+	run    *logs.RunDir
+	server *httptest.Server
+	item   string
+	label  string
+}
+
+func newAuditedPage(t *testing.T) *auditedPage {
+	t.Helper()
 	dir, s := auditedRun(t)
 	a, err := openAudit(&env{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Getenv: os.Getenv, Now: time.Now, Self: "stint"}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}
+	d, err := logs.OpenRunDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
 	page := &report.AuditPage{Auditor: a, Token: "secret", Now: time.Now}
-	server := httptest.NewServer(page)
-	defer server.Close()
-	page.Hosts = report.LoopbackHosts(server.Listener.Addr())
-	ask := func(method, path, body string, change func(*http.Request)) (int, string, http.Header) {
-		t.Helper()
-		r, err := http.NewRequest(method, server.URL+path, strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if body != "" {
-			r.Header.Set("Content-Type", "application/json")
-		}
-		if change != nil {
-			change(r)
-		}
-		resp, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer resp.Body.Close()
-		var b bytes.Buffer
-		b.ReadFrom(resp.Body)
-		return resp.StatusCode, b.String(), resp.Header
-	}
-	code, text, header := ask("GET", "/secret/", "", nil)
-	if code != 200 || !strings.Contains(text, "audit.js") || regexp.MustCompile(`<script[^>]*>[^<]`).MatchString(text) || !strings.Contains(header.Get("Content-Security-Policy"), "script-src 'self';") {
-		t.Errorf("the page: %d %s", code, header)
-	}
-	id := ""
+	p := &auditedPage{t: t, run: d, server: httptest.NewServer(page)}
+	t.Cleanup(p.server.Close)
+	page.Hosts = report.LoopbackHosts(p.server.Listener.Addr())
 	for _, it := range s.Items {
 		if it.Ordinary() {
-			id = it.ID
+			p.item = it.ID
 		}
 	}
-	label := fmt.Sprintf(`{"person":"ada","item":%q,"label":"drift.too_lax","quotes":[],"note":"","seconds":3}`, id)
+	p.label = fmt.Sprintf(`{"person":"ada","item":%q,"label":"drift.too_lax","quotes":[],"note":"","seconds":3}`, p.item)
+	return p
+}
+
+func (p *auditedPage) ask(method, path, body string, change func(*http.Request)) (int, string, http.Header) {
+	p.t.Helper()
+	r, err := http.NewRequest(method, p.server.URL+path, strings.NewReader(body))
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	if body != "" {
+		r.Header.Set("Content-Type", "application/json")
+	}
+	if change != nil {
+		change(r)
+	}
+	resp, err := http.DefaultClient.Do(r)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var b bytes.Buffer
+	b.ReadFrom(resp.Body)
+	return resp.StatusCode, b.String(), resp.Header
+}
+
+// refuses sends what is refused and must leave no label behind.
+func (p *auditedPage) refuses() {
+	t, label := p.t, p.label
 	for name, c := range map[string]struct {
 		method, path, body string
 		change             func(*http.Request)
@@ -235,34 +271,41 @@ func TestAuditPage(t *testing.T) {
 		"invented quote":  {"POST", "/secret/label", strings.Replace(label, `"quotes":[]`, `"quotes":[{"id":"facts","quote":"it was the weather"}]`, 1), nil, 400},
 		"a huge label":    {"POST", "/secret/label", strings.Replace(label, `"note":""`, `"note":"`+strings.Repeat("x", 300<<10)+`"`, 1), nil, 413},
 		"unknown field":   {"POST", "/secret/label", strings.Replace(label, `"note"`, `"nose"`, 1), nil, 400},
-		"search too long": {"GET", "/secret/log?id=" + id + "&q=" + strings.Repeat("x", 300), "", nil, 400},
+		"search too long": {"GET", "/secret/log?id=" + p.item + "&q=" + strings.Repeat("x", 300), "", nil, 400},
 	} {
-		if code, text, _ := ask(c.method, c.path, c.body, c.change); code != c.want {
+		if code, text, _ := p.ask(c.method, c.path, c.body, c.change); code != c.want {
 			t.Errorf("%s: %d, want %d: %s", name, code, c.want, text)
 		}
 	}
-	d, _ := logs.OpenRunDir(dir)
-	if labels, _, err := classify.ReadAuditLabels(d); err != nil || len(labels) != 0 {
+	if labels, _, err := classify.ReadAuditLabels(p.run); err != nil || len(labels) != 0 {
 		t.Fatalf("%d labels were written by requests that were refused, %v", len(labels), err)
 	}
-	_, text, _ = ask("GET", "/secret/item?id="+id, "", nil)
+}
+
+// shows asks for the evidence of the item and for a word of its log.
+func (p *auditedPage) shows() {
+	t := p.t
+	_, text, _ := p.ask("GET", "/secret/item?id="+p.item, "", nil)
 	var v classify.AuditView
 	if err := json.Unmarshal([]byte(text), &v); err != nil || len(v.Texts) == 0 || v.Texts[0].ID != "facts" || v.Log == 0 {
 		t.Fatalf("item: %v\n%s", err, text)
 	}
-	if _, text, _ = ask("GET", "/secret/log?id="+id+"&q=suite", "", nil); !strings.Contains(text, `"found":`) || strings.Contains(text, `"found":0`) {
+	if _, text, _ = p.ask("GET", "/secret/log?id="+p.item+"&q=suite", "", nil); !strings.Contains(text, `"found":`) || strings.Contains(text, `"found":0`) {
 		t.Errorf("the log is not found by a word of it: %s", text)
 	}
+}
 
-	// Two people at the same time, and one of them in two windows.
+// takesLabelsAtOnce: two people label at the same time, and one of them in two windows.
+func (p *auditedPage) takesLabelsAtOnce() {
+	t := p.t
 	var wg sync.WaitGroup
 	for _, who := range []string{"ada", "bob", "bob"} {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
 			for range 5 {
-				body := strings.Replace(label, "ada", who, 1)
-				r, _ := http.NewRequest("POST", server.URL+"/secret/label", strings.NewReader(body))
+				body := strings.Replace(p.label, "ada", who, 1)
+				r, _ := http.NewRequest("POST", p.server.URL+"/secret/label", strings.NewReader(body))
 				r.Header.Set("Content-Type", "application/json")
 				if resp, err := http.DefaultClient.Do(r); err != nil || resp.StatusCode != 200 {
 					t.Errorf("%s: %v, %v", who, resp, err)
@@ -271,7 +314,7 @@ func TestAuditPage(t *testing.T) {
 		}()
 	}
 	wg.Wait()
-	labels, bad, err := classify.ReadAuditLabels(d)
+	labels, bad, err := classify.ReadAuditLabels(p.run)
 	if err != nil || bad != 0 || len(labels) != 15 {
 		t.Fatalf("%d labels and %d bad lines, %v", len(labels), bad, err)
 	}
@@ -282,24 +325,26 @@ func TestAuditPage(t *testing.T) {
 	if most["ada"] != 5 || most["bob"] != 10 {
 		t.Errorf("revisions %v", most)
 	}
-	// A line that was being written when stint was killed goes; one that a person wrote without an end stays.
-	path := filepath.Join(dir, "verdicts", "people.jsonl")
+}
+
+// mendsTornLines: a line that was being written when stint was killed goes; one that a person wrote without an end stays.
+func (p *auditedPage) mendsTornLines() {
+	t := p.t
+	path := filepath.Join(p.run.VerdictsDir(), "people.jsonl")
 	whole := readAll(t, path)
 	for _, tail := range []string{`{"episode":"`, strings.TrimSpace(whole[:strings.Index(whole, "\n")])} {
 		if err := os.WriteFile(path, []byte(whole+tail), 0o644); err != nil {
 			t.Fatal(err)
 		}
-		if code, text, _ := ask("POST", "/secret/label", label, nil); code != 200 {
+		if code, text, _ := p.ask("POST", "/secret/label", p.label, nil); code != 200 {
 			t.Fatalf("%d %s", code, text)
 		}
 		want := 16
 		if json.Valid([]byte(tail)) {
 			want = 17
 		}
-		if labels, bad, err = classify.ReadAuditLabels(d); err != nil || bad != 0 || len(labels) != want {
+		if labels, bad, err := classify.ReadAuditLabels(p.run); err != nil || bad != 0 || len(labels) != want {
 			t.Errorf("after %.20s…: %d labels, %d bad, want %d", tail, len(labels), bad, want)
 		}
 	}
-	auditStint(t, exitInput, "", "audit", "serve", dir, "--addr", "0.0.0.0:0")
-	auditStint(t, exitInput, "", "audit", "serve", dir, "--name", "adjudicated")
 }

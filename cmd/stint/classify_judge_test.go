@@ -2,7 +2,6 @@ package main
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -30,14 +29,7 @@ name: judged
 seed: 11
 scenarios: {count: 2, changes: 5}
 mode: continue
-configs:
-  - {model: weak, harness: simulated, feedback: none, retries: 0}
-  - {model: weak, harness: simulated, feedback: minimal, retries: 2}
-models:
-  weak: {simulate: weak, transport: inproc}
-agent: {process_retries: 0}
-sandbox: none
-`
+` + weakConfigs
 
 // judgeRun makes a run with failed attempts.
 func judgeRun(t *testing.T) string {
@@ -54,18 +46,12 @@ const judgeKey = "sk-judge-0123456789abcdef0123"
 // judgeStint runs the command in this process, with a judge that waits no second for an endpoint.
 func judgeStint(t *testing.T, want int, args ...string) (stdout, stderr string) {
 	t.Helper()
-	var out, errs bytes.Buffer
-	e := &env{Stdin: strings.NewReader(""), Stdout: &out, Stderr: &errs, Now: time.Now, Self: "stint", Stint: os.Args[0], testOnlyJudgeWait: time.Millisecond,
-		Getenv: func(name string) string {
-			if name == "JUDGE_KEY" {
-				return judgeKey
-			}
-			return os.Getenv(name)
-		}}
-	if got := e.execute(context.Background(), args); got != want {
-		t.Fatalf("stint %s: exit code %d, want %d\n%s", strings.Join(args, " "), got, want, errs.String())
-	}
-	return out.String(), errs.String()
+	return stintHere(t, want, &env{Stdin: strings.NewReader(""), testOnlyJudgeWait: time.Millisecond, Getenv: func(name string) string {
+		if name == "JUDGE_KEY" {
+			return judgeKey
+		}
+		return os.Getenv(name)
+	}}, args...)
 }
 
 // judgeServer is an endpoint that answers as a model that reads well: it names the first failing check and quotes it.

@@ -27,7 +27,10 @@ seed: 11
 scenarios: {count: 12, changes: 8}
 repeats: 2
 mode: continue
-configs:
+` + weakConfigs
+
+// weakConfigs ends a study with two configurations of the weak simulated agent. No process retry replaces its failures.
+const weakConfigs = `configs:
   - {model: weak, harness: simulated, feedback: none, retries: 0}
   - {model: weak, harness: simulated, feedback: minimal, retries: 2}
 models:
