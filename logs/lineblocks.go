@@ -121,8 +121,8 @@ func (l *decodedLine) look(most int, decode lineDecoder) {
 	if l.object && decode != nil && len(l.data) <= most {
 		l.decoded, l.err = decode(l.data, l.utf8)
 	}
-	if r, ok := l.decoded.(*claudeRecord); ok && r != nil && r.keys.known {
-		l.twice = r.keys.twice
+	if seen, ok := l.decoded.(keyWitness); ok && seen.keyNews().known {
+		l.twice = seen.keyNews().twice
 	} else if l.object && len(l.data) <= most {
 		l.twice = repeatsKey(l.data)
 	}

@@ -16,6 +16,13 @@ type claudeRecord struct {
 	keys  keyNews
 }
 
+func (r *claudeRecord) keyNews() keyNews {
+	if r == nil { // the line could not be decoded
+		return keyNews{}
+	}
+	return r.keys
+}
+
 // claudeDecoder decodes lines of Claude Code's logs. Of texts it needs at least so many bytes, 0 = all. What almost all
 // lines are, messages, is skimmed; whatever the skimmer is not sure about goes to encoding/json, so that both read the
 // same.

@@ -49,6 +49,9 @@ func (w *keyWatch) close() {
 // keyNews is what whoever decoded a record noticed about its keys on the way.
 type keyNews struct{ known, twice bool }
 
+// keyWitness is a decoded record that may know about its keys, so that nobody looks at them again.
+type keyWitness interface{ keyNews() keyNews }
+
 // repeatsKey says whether an object within a JSON value has a key twice. What is no JSON has none.
 func repeatsKey(raw []byte) bool {
 	s := skimmer{b: raw, keys: keyWatch{on: true}}
