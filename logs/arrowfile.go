@@ -29,11 +29,7 @@ func WriteArrow(dir string, t *Tables) error {
 func writeArrow[T any](dir, name string, rows []T) error {
 	path := filepath.Join(dir, name+".arrow")
 	err := writeAtomic(path, func(w io.Writer) (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("arrow: %v", p)
-			}
-		}()
+		defer catchPanic("arrow", &err)
 		b := newRecordBuilder[T](memory.DefaultAllocator)
 		defer b.release()
 		out, err := ipc.NewFileWriter(&positioned{w: w}, ipc.WithSchema(arrowSchema(b.cols)))
@@ -94,11 +90,7 @@ func (s *tableScan[T]) arrowFile(f *datasetFile) (err error) {
 	defer file.Close()
 	// Only the reading may panic: what the rows are handed to may not hide its own.
 	guarded := func(read func() error) (err error) {
-		defer func() {
-			if p := recover(); p != nil {
-				err = fmt.Errorf("broken Arrow file: %v", p)
-			}
-		}()
+		defer catchPanic("broken Arrow file", &err)
 		return read()
 	}
 	var r *ipc.FileReader

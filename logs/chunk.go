@@ -21,10 +21,13 @@ type parquetFile struct {
 	r    *file.Reader
 }
 
-// catchPanic turns a panic of the Parquet reader, its answer to some broken files, into an error.
-func catchPanic(err *error) {
+// brokenParquet is what a panic of the Parquet reader says: its answer to some broken files.
+const brokenParquet = "broken Parquet"
+
+// catchPanic turns a panic of arrow v17 into an error that begins with what.
+func catchPanic(what string, err *error) {
 	if p := recover(); p != nil {
-		*err = fmt.Errorf("broken Parquet: %v", p)
+		*err = fmt.Errorf("%s: %v", what, p)
 	}
 }
 
@@ -47,7 +50,7 @@ func openParquet(path string) (p *parquetFile, err error) {
 			err = &TableError{File: path, Text: err.Error(), Way: "write the file again with the tool it came from, for example in DuckDB: COPY (FROM 'in.parquet') TO 'out.parquet' (FORMAT parquet, COMPRESSION zstd, PARQUET_VERSION v1)"}
 		}
 	}()
-	defer catchPanic(&err)
+	defer catchPanic(brokenParquet, &err)
 	useCodec()
 	r, err := file.NewParquetReader(f)
 	if err != nil {
@@ -119,7 +122,7 @@ func (ch *columnChunk) null(i int) bool { return ch.maxDef > 0 && ch.defs[i] < c
 // read decodes a column of a row group. Counts that differ from the file's own are an error, since a
 // column that ends early is how broken encodings show.
 func (p *parquetFile) read(group, col int) (ch *columnChunk, err error) {
-	defer catchPanic(&err)
+	defer catchPanic(brokenParquet, &err)
 	rg := p.r.RowGroup(group)
 	r, err := rg.Column(col)
 	if err != nil {

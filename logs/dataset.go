@@ -50,6 +50,12 @@ type datasetFile struct {
 	folds map[string]string
 }
 
+// chance is what the folders say about a key having one of some values.
+func (f *datasetFile) chance(key string, values []string) chance {
+	v, ok := f.folds[key]
+	return sureIf(ok, slices.Contains(values, v))
+}
+
 // noValue is the folder of rows whose value is null.
 const noValue = "__HIVE_DEFAULT_PARTITION__"
 
@@ -109,14 +115,7 @@ type tableScan[T any] struct {
 }
 
 func (s *tableScan[T]) file(f *datasetFile) error {
-	fold := func(key string) (string, bool) {
-		v, ok := f.folds[key]
-		return v, ok
-	}
-	if s.filter.possible(func(key string, values []string) chance {
-		v, ok := fold(key)
-		return sureIf(ok, slices.Contains(values, v))
-	}) == never {
+	if s.filter.possible(f.chance) == never {
 		return nil
 	}
 	var err error

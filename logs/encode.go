@@ -67,11 +67,7 @@ func writerProperties(cols []column) *parquet.WriterProperties {
 
 // encodeGroup makes a Parquet file of rows, one row group. The writer of arrow v17 panics on some errors.
 func encodeGroup[T any](cols []column, rows []T) (b []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("parquet: %v", p)
-		}
-	}()
+	defer catchPanic("parquet", &err)
 	var buf bytes.Buffer
 	out := bufio.NewWriterSize(&buf, 64<<10)
 	w := file.NewParquetWriter(keepOpen{out}, parquetSchema(cols), file.WithWriterProps(writerProperties(cols)))

@@ -12,12 +12,19 @@ import (
 // maxGroupRows bounds the rows of a row group, which are held at once.
 const maxGroupRows = 1 << 24
 
-// isTime says whether a column of whole numbers is one of times.
-func isTime(d *schema.Column) bool {
-	_, ok := d.LogicalType().(schema.TimestampLogicalType)
-	if !ok {
-		_, ok = d.LogicalType().(*schema.TimestampLogicalType)
+// timeUnit is the unit of a column of times; ok is false for every other column.
+func timeUnit(d *schema.Column) (unit schema.TimeUnitType, ok bool) {
+	switch t := d.LogicalType().(type) {
+	case schema.TimestampLogicalType:
+		return t.TimeUnit(), true
+	case *schema.TimestampLogicalType:
+		return t.TimeUnit(), true
 	}
+	return unit, false
+}
+
+func isTime(d *schema.Column) bool {
+	_, ok := timeUnit(d)
 	return ok
 }
 
@@ -77,13 +84,8 @@ func (s *tableScan[T]) parquetFile(f *datasetFile) (err error) {
 func (s *tableScan[T]) excludes(p *parquetFile, group int, f *datasetFile) bool {
 	meta := p.r.RowGroup(group).MetaData()
 	return s.filter.possible(func(key string, values []string) chance {
-		if v, ok := f.folds[key]; ok {
-			for _, want := range values {
-				if want == v {
-					return always
-				}
-			}
-			return never
+		if told := f.chance(key, values); told != maybe {
+			return told
 		}
 		col := p.columnIndex(key)
 		if col < 0 {
@@ -127,13 +129,8 @@ func fillFrom[T any](p *parquetFile, group, at int, c *column, rows []T) error {
 
 // toMillis brings times of another unit to milliseconds.
 func (p *parquetFile) toMillis(at int, chunk *columnChunk) error {
-	var unit schema.TimeUnitType
-	switch t := p.r.MetaData().Schema.Column(at).LogicalType().(type) {
-	case schema.TimestampLogicalType:
-		unit = t.TimeUnit()
-	case *schema.TimestampLogicalType:
-		unit = t.TimeUnit()
-	default:
+	unit, ok := timeUnit(p.r.MetaData().Schema.Column(at))
+	if !ok {
 		return fmt.Errorf("it holds no times")
 	}
 	by := map[schema.TimeUnitType]int64{schema.TimeUnitMillis: 1, schema.TimeUnitMicros: 1e3, schema.TimeUnitNanos: 1e6}[unit]

@@ -107,7 +107,7 @@ func collectRows[T any](path string, rows *[]T) error {
 }
 
 func decodeRows[T any](p *parquetFile) (rows []T, err error) {
-	defer catchPanic(&err)
+	defer catchPanic(brokenParquet, &err)
 	cols := columnsOf[T]()
 	at := make([]int, len(cols))
 	for i := range cols {

@@ -131,9 +131,6 @@ func createTable[T any](all *tablesWriter, before error, name string) (*tableWri
 }
 
 func (t *tableWriter[T]) wrap(err *error) {
-	if p := recover(); p != nil {
-		*err = fmt.Errorf("parquet: %v", p)
-	}
 	if *err != nil {
 		*err = fmt.Errorf("writing table %s: %w", t.path, *err)
 	}
@@ -142,6 +139,7 @@ func (t *tableWriter[T]) wrap(err *error) {
 // add appends rows. Where row groups end depends on the rows alone, not on how they are handed over.
 func (t *tableWriter[T]) add(rows []T) (err error) {
 	defer t.wrap(&err)
+	defer catchPanic("parquet", &err)
 	for i := range rows {
 		t.rows = append(t.rows, rows[i])
 		t.bytes += rowBytes(t.cols, reflect.ValueOf(&rows[i]).Elem())
@@ -164,6 +162,7 @@ func (t *tableWriter[T]) group() error {
 // finish writes the last rows and closes the temporary file.
 func (t *tableWriter[T]) finish() (err error) {
 	defer t.wrap(&err)
+	defer catchPanic("parquet", &err)
 	if len(t.rows) > 0 {
 		if err := t.group(); err != nil {
 			return err
