@@ -16,23 +16,16 @@ func AnswerUsage(protocol string, body []byte) Usage {
 	if json.Unmarshal(body, &v) != nil {
 		return Usage{}
 	}
-	var t Tokens
+	var u interface{ tokens() Tokens } = &chatUsage{}
 	switch protocol {
 	case "responses":
-		var u responsesUsage
-		if json.Unmarshal(v.Usage, &u) == nil {
-			t = u.tokens()
-		}
+		u = &responsesUsage{}
 	case "anthropic":
-		var u anthropicUsage
-		if json.Unmarshal(v.Usage, &u) == nil {
-			t = Tokens{Input: u.Input, Cached: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}
-		}
-	default:
-		var u chatUsage
-		if json.Unmarshal(v.Usage, &u) == nil {
-			t = u.tokens()
-		}
+		u = &anthropicUsage{}
+	}
+	var t Tokens
+	if json.Unmarshal(v.Usage, u) == nil {
+		t = u.tokens()
 	}
 	return Usage{ModelReturned: v.Model, In: t.Input, Cached: t.Cached, CacheWrite: t.CacheWrite, Out: t.Output, Reasoning: t.Reasoning}
 }
@@ -85,6 +78,10 @@ type anthropicUsage struct {
 	Output     *int64 `json:"output_tokens"`
 	CacheRead  *int64 `json:"cache_read_input_tokens"`
 	CacheWrite *int64 `json:"cache_creation_input_tokens"`
+}
+
+func (u *anthropicUsage) tokens() Tokens {
+	return Tokens{Input: u.Input, Cached: u.CacheRead, CacheWrite: u.CacheWrite, Output: u.Output}
 }
 
 // without takes parts that are counted on their own from a sum; nil if the sum is unknown.

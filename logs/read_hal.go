@@ -243,7 +243,7 @@ func (r *halReader) call(raw []byte, first bool) (models []string) {
 		if json.Unmarshal(usage, &chat) == nil && chat.Prompt != nil {
 			sum.add(chat.tokens())
 		} else if json.Unmarshal(usage, &other) == nil {
-			sum.add(Tokens{Input: other.Input, Cached: other.CacheRead, CacheWrite: other.CacheWrite, Output: other.Output})
+			sum.add(other.tokens())
 		}
 		words = rawUsage(usage)
 	}
