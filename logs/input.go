@@ -104,18 +104,18 @@ func findInputs(paths []string) ([]inputFile, error) {
 
 // walkInput appends the files of one path.
 func walkInput(files []inputFile, root string) ([]inputFile, error) {
-	add := func(place, name string) error {
+	add := func(place, name string, run bool) error {
 		if len(files) >= maxInputFiles {
 			return &InputError{Path: root, Text: fmt.Sprintf("there are more than %d files", maxInputFiles), Way: "name the folders that hold logs, a part at a time"}
 		}
-		files = append(files, inputFile{path: filepath.ToSlash(filepath.Clean(place)), name: filepath.ToSlash(name), place: place, fsys: osFiles{}})
+		files = append(files, inputFile{path: filepath.ToSlash(filepath.Clean(place)), name: filepath.ToSlash(name), place: place, fsys: osFiles{}, run: run})
 		return nil
 	}
 	if st, err := os.Stat(root); err != nil || !st.IsDir() {
 		if err != nil {
 			return nil, &InputError{Path: root, Text: plainError(err)}
 		}
-		return files, add(root, filepath.Base(root))
+		return files, add(root, filepath.Base(root), false)
 	}
 	top, err := filepath.EvalSymlinks(root) // a link that was named is followed, one below it is not
 	if err != nil {
@@ -125,28 +125,23 @@ func walkInput(files []inputFile, root string) ([]inputFile, error) {
 		if err != nil {
 			return &InputError{Path: p, Text: plainError(err), Way: "make it readable, or name the folders beside it"}
 		}
-		if d.IsDir() && isRunDir(p) {
-			rel, err := filepath.Rel(top, p)
-			if err == nil {
-				err = add(filepath.Join(root, rel), rel)
-				files[len(files)-1].run = true
-			}
-			return cmp.Or(err, fs.SkipDir)
-		}
-		if d.IsDir() && isTablesDir(p) {
+		run := d.IsDir() && isRunDir(p)
+		switch {
+		case run, d.Type().IsRegular():
+		case d.IsDir() && (isTablesDir(p) || slices.Contains([]string{".git", "node_modules"}, d.Name()) && p != top):
 			return fs.SkipDir
-		}
-		if d.IsDir() && slices.Contains([]string{".git", "node_modules"}, d.Name()) && p != top {
-			return fs.SkipDir
-		}
-		if !d.Type().IsRegular() {
+		default:
 			return nil
 		}
 		rel, err := filepath.Rel(top, p)
 		if err != nil {
 			return err
 		}
-		return add(filepath.Join(root, rel), rel)
+		err = add(filepath.Join(root, rel), rel, run)
+		if run {
+			err = cmp.Or(err, fs.SkipDir)
+		}
+		return err
 	})
 	return files, err
 }
