@@ -160,15 +160,8 @@ func (c *conversation) event(e *EventRow) {
 	case EventRejectedCall:
 		c.gave(e, "The call was not run: "+e.Text, true)
 	default:
-		c.begin(bySystem, e).texts = []string{e.Kind + nonEmptyAfter(": ", e.Text)}
+		c.begin(bySystem, e).texts = []string{strings.Join(nonEmpty(e.Kind, e.Text), ": ")}
 	}
-}
-
-func nonEmptyAfter(sep, s string) string {
-	if s == "" {
-		return ""
-	}
-	return sep + s
 }
 
 func orEmpty(s *string) string {

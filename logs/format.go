@@ -1,6 +1,9 @@
 package logs
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // Format is a kind of log that agents and runners leave behind.
 type Format struct {
@@ -55,14 +58,11 @@ func (e *FormatError) Error() string { return fmt.Sprintf("there is no format %q
 
 // Hint tells the way out.
 func (e *FormatError) Hint() string {
-	names := ""
-	for i, f := range Formats() {
-		if i > 0 {
-			names += ", "
-		}
-		names += f.Name
+	var names []string
+	for _, f := range Formats() {
+		names = append(names, f.Name)
 	}
-	return "the formats are " + names
+	return "the formats are " + strings.Join(names, ", ")
 }
 
 // ExitCode is 2: the input is wrong.

@@ -1,7 +1,5 @@
 package logs
 
-import ()
-
 // IngestOptions are the options of [IngestRun].
 type IngestOptions struct {
 	OnEpisode func(done, total int) // is told the progress; nil = nobody

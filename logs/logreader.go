@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"iter"
+	"maps"
 	"slices"
 	"sync"
 )
@@ -38,6 +39,13 @@ type FileReport struct {
 	Unknown      map[string]int `json:"unknown,omitempty"` // records of kinds that the reader does not know, kept as they are, by kind
 	Empty        bool           `json:"empty,omitempty"`
 	Error        string         `json:"error,omitempty"` // why the file could not be looked at
+}
+
+// UnknownKinds are the kinds of unknown records, the most frequent first.
+func (r *FileReport) UnknownKinds() []string {
+	return slices.SortedFunc(maps.Keys(r.Unknown), func(a, b string) int {
+		return cmp.Or(cmp.Compare(r.Unknown[b], r.Unknown[a]), cmp.Compare(a, b))
+	})
 }
 
 // Reader streams the rows of logs, whatever wrote them. Use it like bufio.Scanner:

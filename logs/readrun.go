@@ -116,17 +116,14 @@ func eachEpisode(d *RunDir, opt ReadOptions, use func(*replay) error) ([]Problem
 // with this episode alone is a problem.
 func readEpisode(d *RunDir, id string, opt ReadOptions) (*replay, error) {
 	p := &replay{file: path.Join("episodes", id, JournalName), want: opt}
-	whole := func(format string, args ...any) {
-		p.problems = append(p.problems, Problem{File: p.file, Text: fmt.Sprintf(format, args...)})
-	}
 	p.blob = blobTexts(filepath.Join(d.EpisodeDir(id), "blobs"))
 	f, err := openRegular(filepath.Join(d.EpisodeDir(id), JournalName))
 	if os.IsNotExist(err) {
-		whole("the episode has no journal yet")
+		p.wrong("the episode has no journal yet")
 		return p, nil
 	}
 	if err != nil {
-		whole("%v", err)
+		p.wrong("%v", err)
 		return p, nil
 	}
 	defer f.Close()
@@ -172,11 +169,13 @@ func blobTexts(dir string) func(sha string) (string, error) {
 	}
 }
 
+// wrong notes what is wrong with the journal as a whole.
+func (p *replay) wrong(format string, args ...any) {
+	p.problems = append(p.problems, Problem{File: p.file, Text: fmt.Sprintf(format, args...)})
+}
+
 // journal replays a journal to its end. The episode's id is not known of one outside of a run directory.
 func (p *replay) journal(f io.Reader, id string) error {
-	whole := func(format string, args ...any) {
-		p.problems = append(p.problems, Problem{File: p.file, Text: fmt.Sprintf(format, args...)})
-	}
 	end, torn, err := scanJournal(f, p.file, func(r Record, line []byte) error {
 		if r.Episode != id && r.Seq == 0 && id != "" {
 			p.problem(r, "the journal belongs to episode %s", r.Episode)
@@ -196,7 +195,7 @@ func (p *replay) journal(f io.Reader, id string) error {
 		p.problems = append(p.problems, Problem{File: p.file, Line: torn.Line, Offset: torn.Offset,
 			Text: fmt.Sprintf("torn tail of %d bytes (%s); the next run cuts it off", torn.Bytes, torn.Reason)})
 	case end == 0:
-		whole("the journal is empty")
+		p.wrong("the journal is empty")
 	}
 	p.finish()
 	return nil

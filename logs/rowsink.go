@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
-	"maps"
 	"path"
 	"path/filepath"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -324,6 +322,7 @@ func (s *rowSink) hold() {
 func (s *rowSink) release(n int) {
 	for i := range s.events[:n] {
 		e := s.events[i]
+		s.texts -= len(e.Text)
 		if e.Kind == EventModelAnswer || e.Kind == EventUsage {
 			s.sums.add(e.Tokens)
 		}
@@ -336,9 +335,6 @@ func (s *rowSink) release(n int) {
 			}
 		}
 		s.send(LogRecord{Event: &e})
-	}
-	for i := range s.events[:n] {
-		s.texts -= len(s.events[i].Text)
 	}
 	rest := copy(s.events, s.events[n:])
 	clear(s.events[rest:])
@@ -383,13 +379,6 @@ func (s *rowSink) endEpisode() {
 	}
 	s.send(LogRecord{Episode: e})
 	s.episode, s.impliedEpisode = nil, false
-}
-
-// UnknownKinds are the kinds of unknown records, the most frequent first.
-func (r *FileReport) UnknownKinds() []string {
-	return slices.SortedFunc(maps.Keys(r.Unknown), func(a, b string) int {
-		return cmp.Or(cmp.Compare(r.Unknown[b], r.Unknown[a]), cmp.Compare(a, b))
-	})
 }
 
 // sendTables sends the rows of an episode that a reader made in one go: events first, the episode last.
