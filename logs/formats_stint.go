@@ -31,8 +31,7 @@ func claimGateway(h *head) (claim, bool) {
 // readRecording reads what went between an agent and its model.
 func readRecording(in *logInput, out *rowSink) error {
 	out.via = ViaGateway
-	p := programFiles{files: []placedFile{{LogFile: LogFile{Name: "recording.jsonl"}, input: &in.files[0]}}}
-	out.jsonLines(p, "recording.jsonl", out.gatewayEvents)
+	out.jsonLines(loneFile("recording.jsonl", &in.files[0]), "recording.jsonl", out.gatewayEvents)
 	return nil
 }
 
@@ -92,25 +91,25 @@ func readRunLog(in *logInput, out *rowSink) error {
 
 // eachPlace calls f for the place of every row.
 func (t *Tables) eachPlace(f func(*Place)) {
-	for i := range t.Episodes {
-		f(&t.Episodes[i].Place)
-	}
-	for i := range t.Turns {
-		f(&t.Turns[i].Place)
-	}
-	for i := range t.Clauses {
-		f(&t.Clauses[i].Place)
-	}
-	for i := range t.Attempts {
-		f(&t.Attempts[i].Place)
-	}
-	for i := range t.Checks {
-		f(&t.Checks[i].Place)
-	}
-	for i := range t.Events {
-		f(&t.Events[i].Place)
-	}
-	for i := range t.Verdicts {
-		f(&t.Verdicts[i].Place)
+	placesOf(t.Episodes, f)
+	placesOf(t.Turns, f)
+	placesOf(t.Clauses, f)
+	placesOf(t.Attempts, f)
+	placesOf(t.Checks, f)
+	placesOf(t.Events, f)
+	placesOf(t.Verdicts, f)
+}
+
+// placedRow is a row of any table: all have a Place.
+type placedRow[R any] interface {
+	*R
+	place() *Place
+}
+
+func (p *Place) place() *Place { return p }
+
+func placesOf[R any, P placedRow[R]](rows []R, f func(*Place)) {
+	for i := range rows {
+		f(P(&rows[i]).place())
 	}
 }

@@ -122,10 +122,8 @@ func (u *atifUsage) repeats(last *atifUsage) bool {
 
 // openATIF reads a file; nil if that failed, which is told.
 func openATIF(out *rowSink, f *inputFile) *atifReader {
-	data, err := f.data()
-	out.place(f.path, 0, data)
-	if err != nil {
-		out.unreadable(0, "the trajectory: %s", plainError(err))
+	data, ok := out.wholeFile(f, "the trajectory")
+	if !ok {
 		return nil
 	}
 	a := &atifReader{rowSink: out, file: f.path, data: data, lastAnswer: -1, tools: map[string]string{}}

@@ -76,10 +76,8 @@ func readHAL(in *logInput, out *rowSink) error {
 	for i := range in.files {
 		out.endEpisode()
 		f := &in.files[i]
-		data, err := f.data()
-		out.place(f.path, 0, data)
-		if err != nil {
-			out.unreadable(0, "the upload: %s", plainError(err))
+		data, ok := out.wholeFile(f, "the upload")
+		if !ok {
 			continue
 		}
 		out.read(data)

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"encoding/json"
-	"fmt"
 	"path"
 	"slices"
 	"strings"
@@ -101,10 +100,8 @@ func readHarbor(in *logInput, out *rowSink) error {
 		return readATIF(in, out)
 	}
 	r := harborReader{rowSink: out, folder: path.Dir(result.path), trajectories: trajectories, up: harborUp(in.files[0].path, result.path)}
-	data, err := result.data()
-	out.place(result.path, 0, data)
-	if err != nil {
-		out.unreadable(0, "the trial's result: %s", plainError(err))
+	data, ok := out.wholeFile(result, "the trial's result")
+	if !ok {
 		return nil
 	}
 	out.read(data)
@@ -289,13 +286,7 @@ func (r *harborReader) tests(dir string) {
 	if f == nil {
 		return
 	}
-	data, err := f.data()
-	r.place(f.path, 0, data)
-	if err != nil {
-		r.unreadable(0, "%s: %s", name, plainError(err))
-		return
-	}
-	if n := len(data); n > 0 {
-		r.quoted("verifier", fmt.Sprintf("test-stdout: %s", data[max(0, n-tailBytes):]))
+	if data, ok := r.wholeFile(f, name); ok && len(data) > 0 {
+		r.quoted("verifier", "test-stdout: "+string(data[max(0, len(data)-tailBytes):]))
 	}
 }

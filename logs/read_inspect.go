@@ -131,10 +131,8 @@ func (u *inspectUsage) tokens() Tokens {
 
 // document reads a log that is one JSON document.
 func (r *inspectReader) document() {
-	data, err := r.input.data()
-	r.place(r.input.path, 0, data)
-	if err != nil {
-		r.unreadable(0, "the log: %s", plainError(err))
+	data, ok := r.wholeFile(r.input, "the log")
+	if !ok {
 		return
 	}
 	r.read(data)
@@ -143,7 +141,7 @@ func (r *inspectReader) document() {
 		r.unreadable(0, "the log: %s", clip(err.Error(), 200))
 		r.header = inspectHeader{}
 	}
-	err = listElements(finite, "samples", func(at int64, raw []byte) error {
+	err := listElements(finite, "samples", func(at int64, raw []byte) error {
 		if !r.stopped() {
 			r.readSample(r.input.path, at, data[at:at+int64(len(raw))], raw)
 		}

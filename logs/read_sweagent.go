@@ -23,10 +23,8 @@ func readSWEAgent(in *logInput, out *rowSink) error {
 	for i := range in.files {
 		out.endEpisode()
 		f := &in.files[i]
-		data, err := f.data()
-		out.place(f.path, 0, data)
-		if err != nil {
-			out.unreadable(0, "the trajectory: %s", plainError(err))
+		data, ok := out.wholeFile(f, "the trajectory")
+		if !ok {
 			continue
 		}
 		out.read(data)

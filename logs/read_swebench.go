@@ -160,13 +160,11 @@ func readSWEBench(in *logInput, out *rowSink) error {
 
 // each calls f for every member of a document, with the place set.
 func (r *sweReader) each(file *inputFile, f func(key string, raw []byte) error) {
-	data, err := file.data()
-	r.place(file.path, 0, data)
-	if err != nil {
-		r.unreadable(0, "%s: %s", path.Base(file.path), plainError(err))
+	data, ok := r.wholeFile(file, path.Base(file.path))
+	if !ok {
 		return
 	}
-	err = eachMember(data, func(key string, at int64, raw []byte) error {
+	err := eachMember(data, func(key string, at int64, raw []byte) error {
 		r.place(file.path, at, raw)
 		r.read(raw)
 		if err := f(key, raw); err != nil {
@@ -272,10 +270,8 @@ func (r *sweReader) instance(f *inputFile, instance string, raw []byte) error {
 
 // text is a patch, or the log of an instance, in the folder of the instance.
 func (r *sweReader) text(f *inputFile) {
-	data, err := f.data()
-	r.place(f.path, 0, data)
-	if err != nil {
-		r.unreadable(0, "%s: %s", path.Base(f.path), plainError(err))
+	data, ok := r.wholeFile(f, path.Base(f.path))
+	if !ok {
 		return
 	}
 	run, model, instance := ofRun(f.path)

@@ -334,6 +334,7 @@ func (s *rowSink) release(n int) {
 				s.last = e.Time
 			}
 		}
+		s.texts -= len(e.Text)
 		s.send(LogRecord{Event: &e})
 	}
 	rest := copy(s.events, s.events[n:])
@@ -383,26 +384,18 @@ func (s *rowSink) endEpisode() {
 
 // sendTables sends the rows of an episode that a reader made in one go: events first, the episode last.
 func (s *rowSink) sendTables(t *Tables) {
-	for i := range t.Clauses {
-		s.send(LogRecord{Clause: &t.Clauses[i]})
-	}
-	for i := range t.Events {
-		s.send(LogRecord{Event: &t.Events[i]})
-	}
-	for i := range t.Checks {
-		s.send(LogRecord{Check: &t.Checks[i]})
-	}
-	for i := range t.Attempts {
-		s.send(LogRecord{Attempt: &t.Attempts[i]})
-	}
-	for i := range t.Turns {
-		s.send(LogRecord{Turn: &t.Turns[i]})
-	}
-	for i := range t.Verdicts {
-		s.send(LogRecord{Verdict: &t.Verdicts[i]})
-	}
-	for i := range t.Episodes {
-		s.send(LogRecord{Episode: &t.Episodes[i]})
+	sendRows(s, t.Clauses, func(r *ClauseRow) LogRecord { return LogRecord{Clause: r} })
+	sendRows(s, t.Events, func(r *EventRow) LogRecord { return LogRecord{Event: r} })
+	sendRows(s, t.Checks, func(r *CheckRow) LogRecord { return LogRecord{Check: r} })
+	sendRows(s, t.Attempts, func(r *AttemptRow) LogRecord { return LogRecord{Attempt: r} })
+	sendRows(s, t.Turns, func(r *TurnRow) LogRecord { return LogRecord{Turn: r} })
+	sendRows(s, t.Verdicts, func(r *VerdictRow) LogRecord { return LogRecord{Verdict: r} })
+	sendRows(s, t.Episodes, func(r *EpisodeRow) LogRecord { return LogRecord{Episode: r} })
+}
+
+func sendRows[R any](s *rowSink, rows []R, record func(*R) LogRecord) {
+	for i := range rows {
+		s.send(record(&rows[i]))
 	}
 }
 

@@ -130,6 +130,16 @@ func (b *eventBuilder) quoted(actor, words string) {
 	}
 }
 
+// wholeFile reads a file into memory and sets the place to all of it; false if that failed, which is told of what it is.
+func (s *rowSink) wholeFile(f *inputFile, what string) ([]byte, bool) {
+	data, err := f.data()
+	s.place(f.path, 0, data)
+	if err != nil {
+		s.unreadable(0, "%s: %s", what, plainError(err))
+	}
+	return data, err == nil
+}
+
 // loneFile is a log of one file, under the name that says whether it is a document (.json) or lines.
 func loneFile(name string, f *inputFile) programFiles {
 	return programFiles{files: []placedFile{{LogFile: LogFile{Name: name}, input: f}}}
