@@ -245,12 +245,13 @@ func TestHarnessMisbehaviourAtHome(t *testing.T) {
 }
 
 // TestHarnessMisbehaviourLater has a model use the ids of its calls again in a later turn. Vibe does not run the second
-// call of an id; in a later turn it takes the call for one that it knows, and its conversation is broken.
+// call of an id; in a later turn it takes the call for one that it knows, and its conversation is broken: the retry begins
+// another.
 func TestHarnessMisbehaviourLater(t *testing.T) {
 	t.Parallel()
 	requireHarness(t, "vibe")
-	out := tried{harness: "vibe", changes: 1, script: "duplicate-id@0,duplicate-id@1"}.play(t)
-	if len(out.exits) != 2 || out.exits[0].Completion != "clean" || out.exits[1].By != "self" || out.exits[1].Completion != "cut" ||
+	out := tried{harness: "vibe", changes: 1, more: ", feedback: minimal, retries: 1", script: "duplicate-id@0,duplicate-id@1"}.play(t)
+	if len(out.exits) != 3 || out.exits[0].Completion != "clean" || out.exits[2].Completion != "clean" || out.exits[1].By != "self" || out.exits[1].Completion != "cut" ||
 		!strings.Contains(out.exits[1].Detail, "a call with the id of an earlier turn: ") {
 		t.Fatalf("exits %+v: %s", out.exits, out.detail())
 	}

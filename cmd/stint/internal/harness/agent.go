@@ -127,7 +127,7 @@ type Result struct {
 	Void         string // "" = the attempt happened; else one of the Void constants
 	VoidEvidence string // one line
 
-	// SessionDamaged says that the conversation can take no further prompt, so that later attempts
-	// of the turn would fail for the same reason.
+	// SessionDamaged says that the conversation can take no further prompt: later attempts in it would fail for the
+	// same reason. A program begins another.
 	SessionDamaged bool
 }

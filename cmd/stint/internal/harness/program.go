@@ -397,7 +397,7 @@ func (w *work) neverStarted() string {
 // store keeps the two logs of the attempt, and the conversation.
 func (w *work) store(res *Result) error {
 	if res.Void == "" {
-		if err := w.home.remember(w.opt.File, w.request, w.values.Session, w.begun()); err != nil {
+		if err := w.home.remember(w.opt.File, w.request, w.values.Session, w.canGoOn(res.SessionDamaged)); err != nil {
 			return err
 		}
 	}

@@ -66,9 +66,16 @@ func (h *home) conversation(f *File, r Request) (session string, goesOn bool) {
 	return c.Session, true
 }
 
-// remember writes down which conversation HOME now holds, if the program has begun one.
-func (h *home) remember(f *File, r Request, session string, begun bool) error {
-	if len(f.Next) == 0 || !begun {
+// remember writes down which conversation HOME now holds. One that cannot go on is forgotten, so that the next attempt
+// begins another.
+func (h *home) remember(f *File, r Request, session string, canGoOn bool) error {
+	if len(f.Next) == 0 {
+		return nil
+	}
+	if !canGoOn {
+		if err := h.remove(conversationFile); err != nil {
+			return fmt.Errorf("forgetting a conversation: %w", err)
+		}
 		return nil
 	}
 	b, err := json.Marshal(conversation{Turn: r.Turn, Session: session})

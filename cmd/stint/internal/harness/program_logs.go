@@ -64,10 +64,12 @@ func (w *work) log(name string) []byte {
 	return nil
 }
 
-// begun says whether HOME now holds a conversation that can be continued.
-func (w *work) begun() bool {
+// canGoOn says whether HOME now holds a conversation that can be continued.
+func (w *work) canGoOn(damaged bool) bool {
 	f := w.opt.File
 	switch {
+	case damaged:
+		return false
 	case w.line.State().Requests == 0 && !w.goesOn:
 		return false
 	case f.Session.Match != "" && w.values.Session == "":

@@ -155,6 +155,12 @@ func TestHomeOfAnEnemy(t *testing.T) {
 	if _, goesOn := h.conversation(f, Request{Session: SessionFresh, Turn: 0}); !goesOn {
 		t.Error("a retry does not go on")
 	}
+	for range 2 { // the second time there is nothing to forget
+		must(h.remember(f, r, "s1", false))
+		if s, goesOn := h.conversation(f, r); goesOn {
+			t.Errorf("the conversation %q goes on although it is damaged", s)
+		}
+	}
 	for _, text := range []string{`{"session":"--flag"}`, `{"session":"../x"}`, `{"turn":`, strings.Repeat("x", 5000)} {
 		must(h.write(conversationFile, text))
 		if s, goesOn := h.conversation(f, r); goesOn {
