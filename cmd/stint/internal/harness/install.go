@@ -180,9 +180,6 @@ func (in Installer) Install(ctx context.Context, f *File) (prefix string, err er
 	if prefix, err = in.Prefix(f); err != nil {
 		return "", err
 	}
-	if err := os.MkdirAll(filepath.Dir(prefix), 0o755); err != nil {
-		return "", in.explain(f, prefix, fmt.Errorf("making stint's cache: %w", err))
-	}
 	// What is there and works may be in use, and needs nobody to wait.
 	release, err := in.Use(ctx, f)
 	if err != nil {
@@ -194,26 +191,30 @@ func (in Installer) Install(ctx context.Context, f *File) (prefix string, err er
 		in.say("%s %s is installed in %s", f.Name, f.Version, prefix)
 		return prefix, nil
 	}
+	tool, err := in.tool(ctx, f)
+	if err != nil {
+		return "", err
+	}
+	if err := os.MkdirAll(filepath.Dir(prefix), 0o755); err != nil {
+		return "", in.explain(f, prefix, fmt.Errorf("making stint's cache: %w", err))
+	}
 	unlock, err := in.lock(ctx, f, prefix+lockSuffix, unix.LOCK_EX)
 	if err != nil {
 		return "", in.explain(f, prefix, err)
 	}
 	defer unlock()
-	_, _, err = in.Find(f)
-	if err == nil {
-		if err = in.verify(ctx, f, prefix); err == nil {
-			in.say("%s %s is installed in %s", f.Name, f.Version, prefix)
-			return prefix, nil
-		}
+	if err = in.Check(ctx, f); err == nil { // somebody else has installed it meanwhile
+		in.say("%s %s is installed in %s", f.Name, f.Version, prefix)
+		return prefix, nil
 	}
 	if _, there := os.Lstat(prefix); there == nil {
 		in.say("what is in %s is of no use (%v); it is installed again", prefix, err)
 	}
-	return prefix, in.explain(f, prefix, in.renew(ctx, f, prefix))
+	return prefix, in.explain(f, prefix, in.renew(ctx, f, prefix, tool))
 }
 
 // renew installs beside and gives the result its name. Its lock is held.
-func (in Installer) renew(ctx context.Context, f *File, prefix string) error {
+func (in Installer) renew(ctx context.Context, f *File, prefix, tool string) error {
 	fresh := prefix + ".new"
 	if err := os.RemoveAll(fresh); err != nil {
 		return fmt.Errorf("removing a half-finished installation: %w", err)
@@ -222,7 +223,7 @@ func (in Installer) renew(ctx context.Context, f *File, prefix string) error {
 		return err
 	}
 	began := in.now()
-	if err := in.build(ctx, f, fresh); err != nil {
+	if err := in.build(ctx, f, fresh, tool); err != nil {
 		return errors.Join(in.explain(f, prefix, err), os.RemoveAll(fresh))
 	}
 	if err := os.RemoveAll(prefix); err != nil {
@@ -290,17 +291,34 @@ func (in Installer) lock(ctx context.Context, f *File, path string, how int) (un
 	}
 }
 
+// tool finds the program of this machine that an installation begins with: npm, or the interpreter that it will run on.
+func (in Installer) tool(ctx context.Context, f *File) (string, error) {
+	if len(f.Install.NPM) > 0 {
+		npm, err := in.lookPath("npm")
+		if err != nil {
+			return "", &InstallError{f.Name, "needs npm, which is not on PATH", "install Node with npm (`apt-get install npm`), then run the same command again", false}
+		}
+		return npm, nil
+	}
+	python, err := in.python(ctx, f.Install.Python)
+	var none *noPython
+	if errors.As(err, &none) {
+		return "", &InstallError{f.Name, none.Error(), in.pythonWay(ctx, none), false}
+	}
+	return python, err
+}
+
 // build fills a folder.
-func (in Installer) build(ctx context.Context, f *File, dir string) error {
+func (in Installer) build(ctx context.Context, f *File, dir, tool string) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
 		return fmt.Errorf("making a folder for %s: %w", f.Name, err)
 	}
 	mark := installed{Name: f.Name, Version: f.Version, Install: f.installText()}
 	var err error
 	if len(f.Install.NPM) > 0 {
-		err = in.npm(ctx, f, dir)
+		err = in.npm(ctx, f, dir, tool)
 	} else {
-		mark.Python, err = in.pip(ctx, f, dir)
+		mark.Python, err = tool, in.pip(ctx, f, dir, tool)
 	}
 	if err != nil {
 		return err
@@ -336,11 +354,7 @@ func makeExecutable(pattern string) error {
 	return nil
 }
 
-func (in Installer) npm(ctx context.Context, f *File, dir string) error {
-	npm, err := in.lookPath("npm")
-	if err != nil {
-		return &InstallError{f.Name, "needs npm, which is not on PATH", "install Node with npm (`apt-get install npm`), then run the same command again", false}
-	}
+func (in Installer) npm(ctx context.Context, f *File, dir, npm string) error {
 	packages, err := fillAll(f.Install.NPM, &Values{Arch: arch()})
 	if err != nil {
 		return err
@@ -353,25 +367,17 @@ func (in Installer) npm(ctx context.Context, f *File, dir string) error {
 	return in.step(ctx, f, dir, npm, args...)
 }
 
-// pip makes a virtual environment with exactly the pins, and returns the interpreter behind it.
-func (in Installer) pip(ctx context.Context, f *File, dir string) (python string, err error) {
-	python, err = in.python(ctx, f.Install.Python)
-	var none *noPython
-	if errors.As(err, &none) {
-		return "", &InstallError{f.Name, none.Error(), in.pythonWay(ctx, none), false}
-	}
-	if err != nil {
-		return "", err
-	}
+// pip makes a virtual environment of an interpreter, with exactly the pins.
+func (in Installer) pip(ctx context.Context, f *File, dir, python string) error {
 	in.say("a virtual environment of %s with %d packages", python, len(strings.Fields(f.Install.Pip)))
 	if err := in.step(ctx, f, dir, python, "-I", "-m", "venv", dir); err != nil {
-		return "", err
+		return err
 	}
 	pins := filepath.Join(dir, "pins.txt")
 	if err := os.WriteFile(pins, []byte(f.Install.Pip), 0o644); err != nil {
-		return "", fmt.Errorf("writing the pins of %s: %w", f.Name, err)
+		return fmt.Errorf("writing the pins of %s: %w", f.Name, err)
 	}
-	return python, in.step(ctx, f, dir, filepath.Join(dir, "bin/python"), "-I", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--no-input",
+	return in.step(ctx, f, dir, filepath.Join(dir, "bin/python"), "-I", "-m", "pip", "install", "-q", "--disable-pip-version-check", "--no-deps", "--no-input",
 		"--progress-bar", "off", "-r", pins)
 }
 

@@ -132,7 +132,7 @@ func (in Installer) pythonWay(ctx context.Context, e *noPython) string {
 		ways = append(ways, "`dnf install python"+e.version+"`")
 	}
 	if len(ways) == 0 {
-		ways = append(ways, fmt.Sprintf("`python3 -m pip install --user uv` and `python3 -m uv python install %s`", e.version))
+		return fmt.Sprintf("`python3 -m pip install --user uv` and `python3 -m uv python install %s` provide it; then run the same command again", e.version)
 	}
 	return strings.Join(ways, " or ") + " provides it; then run the same command again"
 }
