@@ -74,29 +74,26 @@ func (e *InputError) Hint() string { return e.Way }
 // ExitCode is 2: the input is wrong.
 func (e *InputError) ExitCode() int { return 2 }
 
-// findInputs lists the files behind paths: files, folders with all below them, patterns. Links inside of folders are not
+// findInputs lists the files behind a path: a file, a folder with all below it, a pattern. Links inside of folders are not
 // followed, and .git, node_modules and folders of tables are left out. Of a folder the files come in the order of their names.
-func findInputs(paths []string) ([]inputFile, error) {
-	var files []inputFile
-	for _, p := range paths {
-		found := []string{p}
-		st, err := os.Stat(p)
-		if os.IsNotExist(err) && strings.ContainsAny(p, "*?[") {
-			if found, err = filepath.Glob(p); err != nil {
-				return nil, &InputError{Path: p, Text: "the pattern cannot be read: " + err.Error(), Way: "quote a name that holds [ or ], or list the files"}
-			}
-			if len(found) == 0 {
-				return nil, &InputError{Path: p, Text: "no file fits the pattern", Way: "look with ls what there is"}
-			}
-		} else if err != nil {
-			return nil, &InputError{Path: p, Text: plainError(err), Way: "name files or folders that are there, or - for standard input"}
-		} else if !st.IsDir() && !st.Mode().IsRegular() {
-			return nil, &InputError{Path: p, Text: "it is neither a file nor a folder", Way: "to read a pipe, give it as standard input and name it -"}
+func findInputs(p string) (files []inputFile, err error) {
+	found := []string{p}
+	st, err := os.Stat(p)
+	if os.IsNotExist(err) && strings.ContainsAny(p, "*?[") {
+		if found, err = filepath.Glob(p); err != nil {
+			return nil, &InputError{Path: p, Text: "the pattern cannot be read: " + err.Error(), Way: "quote a name that holds [ or ], or list the files"}
 		}
-		for _, root := range found {
-			if files, err = walkInput(files, root); err != nil {
-				return nil, err
-			}
+		if len(found) == 0 {
+			return nil, &InputError{Path: p, Text: "no file fits the pattern", Way: "look with ls what there is"}
+		}
+	} else if err != nil {
+		return nil, &InputError{Path: p, Text: plainError(err), Way: "name files or folders that are there, or - for standard input"}
+	} else if !st.IsDir() && !st.Mode().IsRegular() {
+		return nil, &InputError{Path: p, Text: "it is neither a file nor a folder", Way: "to read a pipe, give it as standard input and name it -"}
+	}
+	for _, root := range found {
+		if files, err = walkInput(files, root); err != nil {
+			return nil, err
 		}
 	}
 	return files, nil
@@ -115,7 +112,8 @@ func walkInput(files []inputFile, root string) ([]inputFile, error) {
 		if err != nil {
 			return nil, &InputError{Path: root, Text: plainError(err)}
 		}
-		return files, add(root, filepath.Base(root), false)
+		err = add(root, filepath.Base(root), false) // on its own: it changes files
+		return files, err
 	}
 	top, err := filepath.EvalSymlinks(root) // a link that was named is followed, one below it is not
 	if err != nil {

@@ -109,7 +109,7 @@ func (r *Reader) find(opt ReaderOptions, paths []string) ([]inputFile, error) {
 	var files []inputFile
 	for _, p := range paths {
 		if p != "-" {
-			found, err := findInputs([]string{p})
+			found, err := findInputs(p)
 			if err != nil {
 				return nil, err
 			}
@@ -160,18 +160,18 @@ func (r *Reader) recognise(formats []Format, files []inputFile, forced bool) {
 			byFormat[format.Name] = append(byFormat[format.Name], f)
 		}
 	}
+	copied := map[string]bool{} // paths
 	for _, f := range formats {
 		some := byFormat[f.Name]
 		slices.SortStableFunc(some, func(a, b inputFile) int { return cmp.Compare(a.path, b.path) })
 		all, copies := groupInputs(f, some)
 		r.logs = append(r.logs, all...)
 		for _, c := range copies {
-			for _, report := range r.reports {
-				if report.Path == c.path {
-					report.Beside = true
-				}
-			}
+			copied[c.path] = true
 		}
+	}
+	for _, report := range r.reports {
+		report.Beside = report.Beside || copied[report.Path]
 	}
 	markCompanions(r.reports)
 	r.doubts = doubtful(r.logs)
