@@ -145,24 +145,21 @@ func readText(b *eventBuilder, p programFiles) {
 // lines are the lines of a file with their numbers from 1, the place set to each.
 func (b *eventBuilder) lines(p programFiles, name string) iter.Seq2[int, []byte] {
 	return func(yield func(int, []byte) bool) {
-		for _, file := range p.files {
-			switch {
-			case file.Name != name:
-			case file.input != nil:
-				if !b.inputLines(file.input, nil, func(line int, l *decodedLine) bool { return yield(line, l.data) }) {
-					return
-				}
-			default:
-				offset, line := file.offset, 0
-				for raw := range bytes.Lines(file.Data) {
-					b.place(p.blob, offset, raw)
-					offset += int64(len(raw))
-					if line++; !yield(line, raw) {
-						return
-					}
-				}
-				return
-			}
+		b.eachLine(p, name, nil, func(line int, l *decodedLine) bool { return yield(line, l.data) })
+	}
+}
+
+// eachLine calls f for the lines of a file until it says false: of all files of that name that somebody named, or of
+// the one in memory.
+func (b *eventBuilder) eachLine(p programFiles, name string, decode lineDecoder, f func(int, *decodedLine) bool) {
+	for _, file := range p.files {
+		switch {
+		case file.Name != name:
+		case file.input == nil:
+			b.memoryLines(p.blob, file, decode, f)
+			return
+		case !b.inputLines(file.input, decode, f):
+			return
 		}
 	}
 }
@@ -205,7 +202,7 @@ func (b *eventBuilder) jsonObjects(p programFiles, name string, plain bool, f fu
 // is the line's.
 func (b *eventBuilder) decodedLines(p programFiles, name string, plain bool, decode lineDecoder, f func(raw []byte, decoded any) error) {
 	seen := 0
-	each := func(line int, l *decodedLine) bool {
+	b.eachLine(p, name, decode, func(line int, l *decodedLine) bool {
 		switch {
 		case l.blank, !l.object && (plain || seen == 0):
 		case line > b.maxLines():
@@ -230,19 +227,7 @@ func (b *eventBuilder) decodedLines(p programFiles, name string, plain bool, dec
 			}
 		}
 		return true
-	}
-	for _, file := range p.files {
-		switch {
-		case file.Name != name:
-		case file.input != nil:
-			if !b.inputLines(file.input, decode, each) {
-				return
-			}
-		default:
-			b.memoryLines(p.blob, file, decode, each)
-			return
-		}
-	}
+	})
 }
 
 // memoryLines is inputLines for a file that is in memory.
@@ -400,15 +385,7 @@ func ReportedUsage(reader string, bundle []byte) *Usage {
 	read(b, programFiles{files: files})
 	u := &Usage{Via: ViaReader}
 	var answers int64
-	add := func(sum **int64, n *int64) {
-		if n == nil {
-			return
-		}
-		if *sum == nil {
-			*sum = new(int64)
-		}
-		**sum += *n
-	}
+	var sum tokenSum
 	summed := false
 	for _, e := range b.events {
 		if e.Kind != EventModelAnswer && e.Kind != EventUsage || e.Input == nil && e.Output == nil {
@@ -419,12 +396,9 @@ func ReportedUsage(reader string, bundle []byte) *Usage {
 		} else {
 			answers++
 		}
-		add(&u.In, e.Input)
-		add(&u.Cached, e.Cached)
-		add(&u.CacheWrite, e.CacheWrite)
-		add(&u.Out, e.Output)
-		add(&u.Reasoning, e.Reasoning)
+		sum.add(e.Tokens)
 	}
+	u.In, u.Cached, u.CacheWrite, u.Out, u.Reasoning = sum.Input, sum.Cached, sum.CacheWrite, sum.Output, sum.Reasoning
 	switch {
 	case answers > 0:
 		u.Requests = &answers
