@@ -233,7 +233,7 @@ func (x *exportedAttempt) begin(s *rowSink) {
 		Completion: x.Completion, VoidReason: x.VoidReason})
 }
 
-// stintIn is what an exporter left for whoever reads its file back: at most one of the two is there.
+// stintIn is where an exporter left something for whoever reads its file back; nil = the file is not of stint.
 type stintIn[T any] struct {
 	Stint *T `json:"stint"`
 }

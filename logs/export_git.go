@@ -7,7 +7,6 @@ import (
 	"io"
 	"path"
 	"strings"
-	"time"
 )
 
 // GitHistory writes the workspaces of one episode as a stream for git fast-import
@@ -58,8 +57,7 @@ func (g *gitStream) attempt(d *RunDir, e *exportEpisode, a *AttemptRow) error {
 		return err
 	}
 	if began == nil {
-		began = &time.Time{}
-		*began = restoredTime
+		began = &restoredTime
 	}
 	var files []string
 	g.left = nil

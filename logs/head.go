@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"path"
-	"strings"
 )
 
 // headBytes is how much of a file is looked at to recognise it.
@@ -186,5 +185,5 @@ func (h *head) inDir() string { return path.Base(h.dir()) }
 
 // magic says whether the file begins with these bytes.
 func (h *head) magic(b string) bool {
-	return strings.HasPrefix(string(h.bytes[:min(len(h.bytes), len(b))]), b)
+	return bytes.HasPrefix(h.bytes, []byte(b))
 }

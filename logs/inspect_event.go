@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -229,10 +230,7 @@ func (r *inspectReader) model(e *inspectEvent) {
 	if e.Retries > 0 {
 		r.retried(pairs("retries", fmt.Sprint(e.Retries)), nil)
 	}
-	failed := out.Error
-	if failed == "" {
-		failed = plainValue(e.Error)
-	}
+	failed := cmp.Or(out.Error, plainValue(e.Error))
 	if r.lastFailed = failed != ""; r.lastFailed {
 		r.failed(failed, nil, true)
 	}

@@ -75,8 +75,8 @@ func (b *eventBuilder) answered(t Tokens, words string) int {
 }
 
 // summed are the tokens of all answers, of a program that does not say them for each.
-func (b *eventBuilder) summed(t Tokens) {
-	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventUsage, Tokens: t, Text: b.withUsage(t, "")})
+func (b *eventBuilder) summed(t Tokens, words string) {
+	b.add(EventRow{Actor: "harness", Channel: ChannelHarness, Kind: EventUsage, Tokens: t, Text: b.withUsage(t, words)})
 }
 
 // unknownRecord keeps that there was a record of a kind that the reader does not know.
@@ -142,7 +142,7 @@ type chatCall struct {
 }
 
 // number is a count that may be missing, 0 for that.
-func number(n *int64) int64 {
+func number[N int | int64](n *N) N {
 	if n == nil {
 		return 0
 	}

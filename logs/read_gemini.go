@@ -356,8 +356,7 @@ func (r *geminiReader) result(l *geminiStream) {
 		Total  *int64 `json:"total_tokens"`
 	}
 	if json.Unmarshal(l.Stats, &s) == nil && !r.session && number(s.Total) > 0 {
-		r.summed(Tokens{Input: s.Input, Cached: s.Cached, Output: s.Output})
-		r.eventAt(r.next() - 1).Text = rawUsage(l.Stats)
+		r.summed(Tokens{Input: s.Input, Cached: s.Cached, Output: s.Output}, rawUsage(l.Stats))
 	}
 	if l.Status == "error" {
 		r.failed(fmt.Sprintf("%s: %s", clip(l.Error.Type, 40), l.Error.Message), nil, strings.Contains(l.Error.Message, "[API Error"))

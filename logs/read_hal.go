@@ -140,12 +140,11 @@ func (u *halUpload) grades() map[string]*float64 {
 			}
 		}
 	}
-	no, yes := 0.0, 1.0
 	for _, task := range u.Results.Failed {
-		grades[task] = &no
+		grades[task] = passGrade(false)
 	}
 	for _, task := range u.Results.Successful {
-		grades[task] = &yes
+		grades[task] = passGrade(true)
 	}
 	return grades
 }

@@ -2,9 +2,11 @@ package logs
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -177,16 +179,12 @@ func (r *inspectReader) readSample(file string, base int64, raw, finite []byte) 
 	}
 	s, h := &r.sample, &r.header
 	id := plainValue(s.ID)
-	harness := h.Eval.Solver
-	if harness == "" {
-		harness = "inspect"
-	}
 	returned := text(s.Output.Model)
 	if len(s.Output.Choices) == 0 {
 		returned = nil // nothing was answered; the name is the one that was asked for
 	}
 	r.beginEpisode(fmt.Sprintf("%s %s %d", file, id, s.Epoch), EpisodeRow{
-		Study: h.Eval.Task, Model: h.Eval.Model, ModelReturned: returned, Config: strings.Join(nonEmpty(h.Eval.Model, harness), "+"),
+		Study: h.Eval.Task, Model: h.Eval.Model, ModelReturned: returned, Config: strings.Join(nonEmpty(h.Eval.Model, cmp.Or(h.Eval.Solver, "inspect")), "+"),
 		Harness: "inspect", HarnessVersion: h.Eval.Packages["inspect_ai"], Scenario: strings.Join(nonEmpty(h.Eval.Task, id), "/"), Repeat: s.Epoch,
 		Started: logTime(s.StartedAt), WallS: s.TotalTime, Sandbox: inspectSandbox(h.Eval.Sandbox),
 	})
@@ -247,12 +245,7 @@ func inspectSandbox(raw json.RawMessage) string {
 }
 
 func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
+	return slices.Sorted(maps.Keys(m))
 }
 
 // grade decides by the score that the log's results name first; the others are checks beside it.

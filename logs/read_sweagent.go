@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"encoding/json"
 	"path"
 	"strings"
@@ -129,11 +130,7 @@ func (r *sweAgentReader) step(raw []byte) error {
 		return err
 	}
 	r.answered(Tokens{}, "") // tokens are told for the whole alone
-	said := s.Thought
-	if said == "" {
-		said = s.Response
-	}
-	r.modelSaid(said)
+	r.modelSaid(cmp.Or(s.Thought, s.Response))
 	action := strings.TrimSpace(s.Action)
 	if action == "" {
 		if strings.TrimSpace(s.Observation) != "" {
@@ -155,8 +152,7 @@ func (r *sweAgentReader) end(a *AttemptRow, whole *sweAgentInfo) {
 		Received *int64   `json:"tokens_received"`
 	}
 	if json.Unmarshal(whole.Info.Stats, &stats) == nil && number(stats.Sent) > 0 {
-		r.summed(Tokens{Input: stats.Sent, Output: stats.Received})
-		r.eventAt(r.next() - 1).Text = rawUsage(whole.Info.Stats)
+		r.summed(Tokens{Input: stats.Sent, Output: stats.Received}, rawUsage(whole.Info.Stats))
 		if stats.Cost != nil && *stats.Cost > 0 {
 			r.spent(*stats.Cost)
 		}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -142,14 +143,7 @@ func readSWEBench(in *logInput, out *rowSink) error {
 			t.patch, t.at, t.sha = p, p.at, p.sha
 		}
 	}
-	keys := make([][3]string, 0, len(r.trials))
-	for k := range r.trials {
-		keys = append(keys, k)
-	}
-	slices.SortFunc(keys, func(a, b [3]string) int {
-		return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1]), cmp.Compare(a[2], b[2]))
-	})
-	for _, k := range keys {
+	for _, k := range slices.SortedFunc(maps.Keys(r.trials), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) }) {
 		if out.stopped() {
 			return nil
 		}
@@ -345,7 +339,7 @@ func (r *sweReader) tell(t *sweTrial) {
 			t.why = "infra_failure"
 		}
 		if rep.Resolved != nil {
-			g.value = gradeValue(json.RawMessage(fmt.Sprint(*rep.Resolved)))
+			g.value = passGrade(*rep.Resolved)
 		}
 		if !rep.Applied {
 			g.reason = "build"
@@ -353,15 +347,14 @@ func (r *sweReader) tell(t *sweTrial) {
 	} else if t.status != "" {
 		r.graded("status=" + t.status)
 	}
-	no, yes := 0.0, 1.0
 	switch {
 	case g.value != nil:
 	case t.status == "resolved":
-		g.value = &yes
+		g.value = passGrade(true)
 	case t.status == "unresolved", empty && t.status != "":
-		g.value = &no
+		g.value = passGrade(false)
 	case t.log != nil && strings.Contains(*t.log, ">>>>> Patch Apply Failed"): // it counts among the errors, and is the model's doing
-		g.value, g.reason = &no, "build"
+		g.value, g.reason = passGrade(false), "build"
 	case t.status == "error", t.placeOf == 0 && t.log != nil:
 		g.stopped = "bench"
 	}

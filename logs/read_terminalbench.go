@@ -102,7 +102,7 @@ func (r *terminalReader) trial(raw []byte) error {
 	run, _, _ := strings.Cut(t.Recording, "/")
 	config := strings.Join(nonEmpty(r.run.Model, r.run.Agent), "+")
 	r.time = nil
-	e := r.beginEpisode(t.Name, EpisodeRow{
+	r.beginEpisode(t.Name, EpisodeRow{
 		Study: strings.Join(nonEmpty(r.run.Dataset, r.run.Version), " "), Config: cmp.Or(config, r.run.Run, run, "unknown"), Model: r.run.Model, Harness: r.run.Agent, Scenario: t.Task,
 		Repeat: repeat, Started: logTime(t.Started), WallS: between(t.Started, t.Ended),
 	})
@@ -123,11 +123,12 @@ func (r *terminalReader) trial(raw []byte) error {
 		}
 	}
 	if t.Resolved != nil {
-		g.value = gradeValue(json.RawMessage(strconv.FormatBool(*t.Resolved)))
+		g.value = passGrade(*t.Resolved)
 	}
-	completion := "clean"
+	completion, failed := "clean", true
 	switch t.FailureMode {
 	case "", "unset", "none":
+		failed = false
 	case "agent_timeout":
 		completion, a.EndedBy = "cut", text("limit:wall")
 	case "context_length_exceeded":
@@ -150,9 +151,9 @@ func (r *terminalReader) trial(raw []byte) error {
 	if t.Resolved != nil {
 		r.graded(pairs("is_resolved", strconv.FormatBool(*t.Resolved), "failure_mode", clip(t.FailureMode, 60)))
 	}
-	r.gradeTrial(g)
-	if e.Validity == ValidityIncomplete && t.FailureMode != "" && t.FailureMode != "unset" && t.FailureMode != "none" {
-		e.conclude([]*bool{nil}, trialGrade{stopped: "host"}) // it ended, and nobody graded it
+	if g.value == nil && g.stopped == "" && failed {
+		g.stopped = "host" // it ended, and nobody graded it
 	}
+	r.gradeTrial(g)
 	return nil
 }

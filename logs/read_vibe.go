@@ -359,7 +359,7 @@ func (r *vibeReader) export(raw []byte, journal bool) error {
 	}
 	r.time = wallTime(v.Ended)
 	if v.Usage != nil && !journal {
-		r.summed(v.Usage.tokens())
+		r.summed(v.Usage.tokens(), "")
 	}
 	if e := v.Error; e != nil && (e.Message != r.lastErr || r.lastErr == "") {
 		r.failed(strings.Join(nonEmpty(clip(e.Code, 60), e.Message), ": "), nil, v.Outcome == "infrastructure_failure" || e.Code == "invalid_api_key")

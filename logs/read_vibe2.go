@@ -65,7 +65,7 @@ func (r *vibeReader) readVibe2(p programFiles) {
 	if s := meta.Stats; s != nil {
 		f := p.get("meta.json")
 		r.place(p.pathOf(f), f.offset, f.Data)
-		r.summed(Tokens{Input: without(s.Prompt, s.Cached), Cached: s.Cached, Output: s.Completion})
+		r.summed(Tokens{Input: without(s.Prompt, s.Cached), Cached: s.Cached, Output: s.Completion}, "")
 	}
 	r.plainLines(p, "stderr", func(line string) {
 		switch limit := strings.Contains(line, " limit of ") && strings.HasSuffix(line, " reached") || strings.Contains(line, "Price limit exceeded") || strings.Contains(line, "Token limit exceeded"); {

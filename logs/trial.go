@@ -32,11 +32,7 @@ type trialGrade struct {
 func (s *rowSink) gradeTrial(g trialGrade) {
 	s.begun()
 	e, a := s.episode, s.attempt
-	turns := e.TurnsMax
-	if turns == 0 {
-		turns = 1
-	}
-	e.TurnsMax = turns
+	e.TurnsMax = cmp.Or(e.TurnsMax, 1)
 	used := 1
 	turn := TurnRow{Episode: e.Episode, Turn: a.Turn, ChangeText: text(preview(g.prompt)), Checks: g.checks, AttemptsUsed: &used, Place: a.Place}
 	if v := g.value; v != nil && (*v < 0 || *v > 1) {
@@ -51,7 +47,7 @@ func (s *rowSink) gradeTrial(g trialGrade) {
 		a.GradeReason = text("bench_grader")
 	}
 	s.send(LogRecord{Turn: &turn})
-	if turns == 1 {
+	if e.TurnsMax == 1 {
 		e.conclude([]*bool{a.Passed}, g)
 	}
 }
@@ -102,20 +98,13 @@ func (s *rowSink) spent(usd float64) {
 // failedCheck is a check that a grader made and that did not pass.
 func (s *rowSink) failedCheck(c CheckRow) {
 	s.begun()
-	c.Episode, c.Turn, c.Attempt, c.Place = s.episode.Episode, s.attempt.Turn, number0(s.attempt.Attempt), s.at
+	c.Episode, c.Turn, c.Attempt, c.Place = s.episode.Episode, s.attempt.Turn, number(s.attempt.Attempt), s.at
 	c.Status = cmp.Or(c.Status, "fail")
 	c.Age = cmp.Or(c.Age, "new")
 	for _, t := range []*string{&c.Check, &c.Request, &c.Expected, &c.Actual} {
 		*t = preview(*t)
 	}
 	s.send(LogRecord{Check: &c})
-}
-
-func number0(n *int) int {
-	if n == nil {
-		return 0
-	}
-	return *n
 }
 
 // graded is what the grader said; its words are its own.
@@ -234,7 +223,7 @@ func gradeValue(raw json.RawMessage) *float64 {
 	case float64:
 		n = v
 	case bool:
-		n = map[bool]float64{true: 1}[v]
+		return passGrade(v)
 	case string:
 		if known, ok := map[string]float64{"C": 1, "P": 0.5, "I": 0, "N": 0}[v]; ok {
 			n = known
@@ -242,6 +231,15 @@ func gradeValue(raw json.RawMessage) *float64 {
 	}
 	if math.IsNaN(n) || math.IsInf(n, 0) {
 		return nil
+	}
+	return &n
+}
+
+// passGrade is the grade of a task that was passed, or was not.
+func passGrade(passed bool) *float64 {
+	n := 0.0
+	if passed {
+		n = 1
 	}
 	return &n
 }
