@@ -29,6 +29,9 @@ func NewAuditor(d *logs.RunDir, t *logs.Tables, book *Taxonomy, s *AuditSample) 
 	return &Auditor{Sample: s, Book: book, dir: d, tables: t, suspects: map[string]*suspect{}}
 }
 
+// Report evaluates the labels given so far, as [ReportAudit] does.
+func (a *Auditor) Report() (*AuditReport, error) { return ReportAudit(a.dir, a.tables, a.Book) }
+
 // AuditText is one piece of evidence.
 type AuditText struct {
 	ID      string `json:"id"`

@@ -190,21 +190,31 @@ func hashOf(b []byte) string {
 	return hex.EncodeToString(h[:])
 }
 
-// writePass writes rules.jsonl, unless it says the same already, and after it what it was made from.
-func writePass(d *logs.RunDir, verdicts []logs.VerdictRow, made []*passed) error {
+// WriteRules writes verdicts/rules.jsonl, unless it says the same already, and returns its bytes.
+func WriteRules(d *logs.RunDir, verdicts []logs.VerdictRow) ([]byte, error) {
 	fresh := filepath.Join(d.VerdictsDir(), ".rules-new.jsonl")
 	if err := logs.WriteVerdicts(fresh, verdicts); err != nil {
-		return err
+		return nil, err
 	}
 	defer os.Remove(fresh)
 	now, err := os.ReadFile(fresh)
 	if err != nil {
-		return fmt.Errorf("reading the verdicts just written: %w", err)
+		return nil, fmt.Errorf("reading the verdicts just written: %w", err)
 	}
-	if old, err := os.ReadFile(rulesPath(d)); err != nil || !bytes.Equal(old, now) {
-		if err := os.Rename(fresh, rulesPath(d)); err != nil {
-			return fmt.Errorf("writing the verdicts: %w", err)
-		}
+	if old, err := os.ReadFile(rulesPath(d)); err == nil && bytes.Equal(old, now) {
+		return now, nil
+	}
+	if err := os.Rename(fresh, rulesPath(d)); err != nil {
+		return nil, fmt.Errorf("writing the verdicts: %w", err)
+	}
+	return now, nil
+}
+
+// writePass writes rules.jsonl, and after it what it was made from.
+func writePass(d *logs.RunDir, verdicts []logs.VerdictRow, made []*passed) error {
+	now, err := WriteRules(d, verdicts)
+	if err != nil {
+		return err
 	}
 	var b bytes.Buffer
 	b.WriteString(hashOf(now) + "\n")

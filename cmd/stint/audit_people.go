@@ -108,23 +108,23 @@ func auditSample(ctx context.Context, e *env, dir string, opt classify.AuditOpti
 }
 
 // openAudit opens the audit of a run whose sample was drawn.
-func openAudit(e *env, dir string) (*classify.Auditor, error) {
+func openAudit(e *env, dir string) (*logs.RunDir, *classify.Auditor, error) {
 	d, t, err := openRun(e, dir)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	book, err := runBook(d)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	s, err := classify.ReadAuditSample(d)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	if s == nil {
-		return nil, inputErrorf(e.Self+" audit sample "+shellQuote(dir), "%s has no sample to label", clean(dir))
+		return nil, nil, inputErrorf(e.Self+" audit sample "+shellQuote(dir), "%s has no sample to label", clean(dir))
 	}
-	return classify.NewAuditor(d, t, book, s), nil
+	return d, classify.NewAuditor(d, t, book, s), nil
 }
 
 // labeller are the flags that say who labels.
@@ -181,7 +181,7 @@ func auditServe(ctx context.Context, e *env, dir, addr string, who labeller) err
 	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
 		return inputErrorf("--addr 127.0.0.1:0; from afar: ssh -L", "%q is no address of this machine alone", clean(addr))
 	}
-	a, err := openAudit(e, dir)
+	_, a, err := openAudit(e, dir)
 	if err != nil {
 		return err
 	}
@@ -255,15 +255,11 @@ func auditOf(d *logs.RunDir, t *logs.Tables) (*classify.AuditReport, error) {
 }
 
 func auditReport(e *env, dir string, asJSON bool) error {
-	a, err := openAudit(e, dir)
+	d, a, err := openAudit(e, dir)
 	if err != nil {
 		return err
 	}
-	d, t, err := openRun(e, dir)
-	if err != nil {
-		return err
-	}
-	r, err := classify.ReportAudit(d, t, a.Book)
+	r, err := a.Report()
 	if err != nil {
 		return err
 	}

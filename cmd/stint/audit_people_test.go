@@ -206,11 +206,7 @@ type auditedPage struct {
 func newAuditedPage(t *testing.T) *auditedPage {
 	t.Helper()
 	dir, s := auditedRun(t)
-	a, err := openAudit(&env{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Getenv: os.Getenv, Now: time.Now, Self: "stint"}, dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	d, err := logs.OpenRunDir(dir)
+	d, a, err := openAudit(&env{Stdout: &bytes.Buffer{}, Stderr: &bytes.Buffer{}, Getenv: os.Getenv, Now: time.Now, Self: "stint"}, dir)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ written at once; the same command goes on with the first item without a label of
 			if who.name == "" && !who.settle {
 				return inputErrorf("add --name NAME", "whoever labels needs a name")
 			}
-			a, err := openAudit(e, args[0])
+			_, a, err := openAudit(e, args[0])
 			if err != nil {
 				return err
 			}

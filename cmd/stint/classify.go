@@ -1,12 +1,10 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -150,7 +148,7 @@ func classifyRun(ctx context.Context, e *env, dir, rules string, asJSON bool, ju
 		}
 		if len(r.Verdicts) > 0 {
 			v := &r.Verdicts[0]
-			e.next("explain %s %s@%d.%d", shellQuote(dir), v.Episode, v.Turn, v.Attempt)
+			e.next("explain %s %s", shellQuote(dir), verdictID(v))
 		}
 		if !foreign {
 			e.next("report %s", shellQuote(dir))
@@ -191,21 +189,8 @@ func writeRuleVerdicts(ctx context.Context, d *logs.RunDir, t *logs.Tables, opt 
 	if err != nil {
 		return nil, err
 	}
-	path := filepath.Join(d.VerdictsDir(), "rules.jsonl")
-	made := filepath.Join(d.VerdictsDir(), ".rules-new.jsonl")
-	if err := logs.WriteVerdicts(made, r.Verdicts); err != nil {
+	if _, err := classify.WriteRules(d, r.Verdicts); err != nil {
 		return nil, err
-	}
-	defer os.Remove(made)
-	now, err := os.ReadFile(made)
-	if err != nil {
-		return nil, fmt.Errorf("reading the verdicts just written: %w", err)
-	}
-	if old, err := os.ReadFile(path); err == nil && bytes.Equal(old, now) {
-		return r, nil
-	}
-	if err := os.Rename(made, path); err != nil {
-		return nil, fmt.Errorf("writing the verdicts: %w", err)
 	}
 	return r, nil
 }

@@ -193,16 +193,7 @@ func (f *judgeFlags) showPacket(ctx context.Context, e *env, d *logs.RunDir) err
 	if !a.failed() {
 		return inputErrorf(a.otherAttempts(), "there is nothing to ask about %s: it %s", a.id(), a.outcome())
 	}
-	t, err := readRun(e, d)
-	if err != nil {
-		return err
-	}
-	book, err := runBook(d)
-	if err != nil {
-		return err
-	}
-	key := logs.VerdictKey{Episode: a.episode, Turn: a.turn, Attempt: a.number}
-	r, err := classify.Run(ctx, d, t, classify.Options{Book: book, Only: func(k logs.VerdictKey) bool { return k.Episode == key.Episode }})
+	r, err := ruleNow(ctx, e, d, false, a.episode)
 	if err != nil {
 		return err
 	}
@@ -210,7 +201,7 @@ func (f *judgeFlags) showPacket(ctx context.Context, e *env, d *logs.RunDir) err
 	if err != nil {
 		return err
 	}
-	req, err := classify.ShownPacket(d, t, r, key, opt)
+	req, err := classify.ShownPacket(d, r.tables, r.Result, a.key(), opt)
 	if err != nil {
 		return err
 	}

@@ -48,15 +48,7 @@ lists the failed attempts.`,
 
 // explainAll lists every failed attempt with its verdict.
 func explainAll(ctx context.Context, e *env, d *logs.RunDir, foreign, asJSON bool) error {
-	t, err := readClassified(e, d, foreign)
-	if err != nil {
-		return err
-	}
-	book, err := runBook(d)
-	if err != nil {
-		return err
-	}
-	r, err := classify.Run(ctx, d, t, classify.Options{Book: book, Foreign: foreign})
+	r, err := ruleNow(ctx, e, d, foreign, "")
 	if err != nil {
 		return err
 	}
@@ -64,18 +56,47 @@ func explainAll(ctx context.Context, e *env, d *logs.RunDir, foreign, asJSON boo
 		return e.printJSON(r.Verdicts)
 	}
 	names := map[string]string{}
-	for i := range t.Episodes {
-		row := &t.Episodes[i]
+	for i := range r.tables.Episodes {
+		row := &r.tables.Episodes[i]
 		names[row.Episode] = fmt.Sprintf("%s/%s#%d", row.Config, row.Scenario, row.Repeat)
 	}
 	for i := range r.Verdicts {
 		v := &r.Verdicts[i]
-		fmt.Fprintf(e.Stdout, "%s@%d.%d  %-24s  %s\n", v.Episode, v.Turn, v.Attempt, verdictWord(v), clean(names[v.Episode]))
+		fmt.Fprintf(e.Stdout, "%s  %-24s  %s\n", verdictID(v), verdictWord(v), clean(names[v.Episode]))
 	}
 	if len(r.Verdicts) == 0 {
 		fmt.Fprintln(e.Stdout, "no attempt failed")
 	}
 	return nil
+}
+
+// ruled is what the rules say about a run now, and what they say it of and by.
+type ruled struct {
+	*classify.Result
+	tables *logs.Tables
+	book   *classify.Taxonomy
+}
+
+// ruleNow decides about the failed attempts of a run, or of tables of foreign logs: about all of them, or about those of
+// one episode. Never about a single one, since a damaged session is seen from the attempt before.
+func ruleNow(ctx context.Context, e *env, d *logs.RunDir, foreign bool, episode string) (*ruled, error) {
+	t, err := readClassified(e, d, foreign)
+	if err != nil {
+		return nil, err
+	}
+	book, err := runBook(d)
+	if err != nil {
+		return nil, err
+	}
+	opt := classify.Options{Book: book, Foreign: foreign}
+	if episode != "" {
+		opt.Only = func(k logs.VerdictKey) bool { return k.Episode == episode }
+	}
+	r, err := classify.Run(ctx, d, t, opt)
+	if err != nil {
+		return nil, err
+	}
+	return &ruled{r, t, book}, nil
 }
 
 // explain prints the way to one verdict.
@@ -87,25 +108,15 @@ func explain(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool
 	if !a.failed() {
 		return inputErrorf(a.otherAttempts(), "%s has no verdict: it %s", a.id(), a.outcome())
 	}
-	t, err := readRun(e, d)
+	r, err := ruleNow(ctx, e, d, false, a.episode)
 	if err != nil {
 		return err
 	}
-	book, err := runBook(d)
-	if err != nil {
-		return err
-	}
-	key := logs.VerdictKey{Episode: a.episode, Turn: a.turn, Attempt: a.number}
-	// All attempts of the episode, since a damaged session is seen from the one before.
-	r, err := classify.Run(ctx, d, t, classify.Options{Book: book, Only: func(k logs.VerdictKey) bool { return k.Episode == key.Episode }})
-	if err != nil {
-		return err
-	}
-	dec := r.Decision(key)
+	dec := r.Decision(a.key())
 	if dec == nil {
 		return inputErrorf(e.Self+" classify "+shellQuote(d.Root)+" shows what could be read", "%s could not be read from its journal", a.id())
 	}
-	if err := showDecision(e, a.id(), dec, book, t, asJSON); err != nil || asJSON {
+	if err := r.show(e, a.id(), dec, asJSON); err != nil || asJSON {
 		return err
 	}
 	e.next("reproduce %s %s", shellQuote(d.Root), a.id())
@@ -115,32 +126,25 @@ func explain(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool
 // explainForeign prints the way to one verdict about a log that stint did not write. ID is EPISODE@TURN.ATTEMPT, or the
 // beginning of it: the last verdict that begins so.
 func explainForeign(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool) error {
-	t, err := readClassified(e, d, true)
-	if err != nil {
-		return err
-	}
-	book, err := runBook(d)
-	if err != nil {
-		return err
-	}
-	r, err := classify.Run(ctx, d, t, classify.Options{Book: book, Foreign: true})
+	r, err := ruleNow(ctx, e, d, true, "")
 	if err != nil {
 		return err
 	}
 	for i := len(r.Verdicts) - 1; i >= 0; i-- {
 		v := &r.Verdicts[i]
-		if name := fmt.Sprintf("%s@%d.%d", v.Episode, v.Turn, v.Attempt); id != "" && strings.HasPrefix(name, id) {
-			return showDecision(e, name, r.Decision(v.Key()), book, t, asJSON)
+		if name := verdictID(v); id != "" && strings.HasPrefix(name, id) {
+			return r.show(e, name, r.Decision(v.Key()), asJSON)
 		}
 	}
 	return inputErrorf(e.Self+" explain "+shellQuote(d.Root)+" lists the verdicts", "no verdict is about %s", clean(id))
 }
 
-func showDecision(e *env, id string, dec *classify.Decision, book *classify.Taxonomy, t *logs.Tables, asJSON bool) error {
+// show prints one verdict with its reasons.
+func (r *ruled) show(e *env, id string, dec *classify.Decision, asJSON bool) error {
 	key := dec.Verdict.Key()
-	x := explanation{id: id, book: book, key: key, decision: dec, others: othersOf(t.Verdicts, key)}
-	for i := range t.Episodes {
-		if row := &t.Episodes[i]; row.Episode == key.Episode {
+	x := explanation{id: id, book: r.book, key: key, decision: dec, others: othersOf(r.tables.Verdicts, key)}
+	for i := range r.tables.Episodes {
+		if row := &r.tables.Episodes[i]; row.Episode == key.Episode {
 			x.name = fmt.Sprintf("%s/%s#%d", row.Config, row.Scenario, row.Repeat)
 		}
 	}

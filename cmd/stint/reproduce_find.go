@@ -35,6 +35,10 @@ type attempt struct {
 // id is how the attempt is named on the command line.
 func (a *attempt) id() string { return fmt.Sprintf("%s@%d.%d", a.episode, a.turn, a.number) }
 
+func (a *attempt) key() logs.VerdictKey {
+	return logs.VerdictKey{Episode: a.episode, Turn: a.turn, Attempt: a.number}
+}
+
 // outcome says in a few words how the attempt ended.
 func (a *attempt) outcome() string {
 	switch {
