@@ -194,9 +194,7 @@ func (a *auditing) trust() error {
 	deciding := map[string]int{}
 	for k, v := range logs.Counting(a.verdicts) {
 		if v.AnnotatorKind == logs.AnnotatorJudge && v.Strength != logs.StrengthAbstain {
-			if deciding[annotatorName(v)] += 0; ends[k] {
-				deciding[annotatorName(v)]++
-			}
+			deciding[annotatorName(v)] += boolOrder(ends[k])
 		}
 	}
 	failed, shares := 0, 0

@@ -2,6 +2,7 @@ package classify
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -176,7 +177,7 @@ func (a *auditing) correct(s *AuditShare, is func(string) bool, label string) er
 	}
 	s.AuditOnly = shareOf(hits, total, total*total/squares)
 	var list, wide []stats.AuditStratum
-	for _, l := range sortedKeys(sizes) {
+	for _, l := range slices.Sorted(maps.Keys(sizes)) {
 		list, wide = append(list, *strata[l]), append(wide, *unsure[l])
 	}
 	p, err := stats.PostStratified(list, stats.PostStratifiedOptions{})
@@ -197,13 +198,4 @@ func (a *auditing) correct(s *AuditShare, is func(string) bool, label string) er
 		s.Most = &most.Share
 	}
 	return nil
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	out := make([]string, 0, len(m))
-	for k := range m {
-		out = append(out, k)
-	}
-	slices.Sort(out)
-	return out
 }

@@ -42,6 +42,7 @@ type answerRange struct {
 	To   int `json:"to"`
 }
 
+// answerKeys are the properties of an answer, all of them required.
 var answerKeys = []string{"packet_id", "evidence", "violated_requirement", "first_bad_event", "label", "runner_up", "recovered_events", "need",
 	"certainty", "abstain_reason", "summary"}
 
@@ -150,7 +151,7 @@ func (a *answer) check(packet string, s *sheet) error {
 		return fmt.Errorf("%q is no label", clip(*a.RunnerUp, 30))
 	case len(a.Evidence) < 1 || len(a.Evidence) > maxQuotes:
 		return fmt.Errorf("the answer has %d quotes", len(a.Evidence))
-	case !slices.Contains([]string{"low", "medium", "high"}, a.Certainty):
+	case !slices.Contains(certainties, a.Certainty):
 		return fmt.Errorf("%q is no certainty", clip(a.Certainty, 30))
 	case a.AbstainReason != nil && !slices.Contains(abstainReasons, *a.AbstainReason):
 		return fmt.Errorf("%q is no reason to abstain", clip(*a.AbstainReason, 30))
@@ -160,7 +161,7 @@ func (a *answer) check(packet string, s *sheet) error {
 		return errors.New("the summary is too long")
 	}
 	for _, q := range a.Evidence {
-		if !slices.Contains([]string{"cause", "effect", "counter"}, q.Role) {
+		if !slices.Contains(quoteRoles, q.Role) {
 			return fmt.Errorf("%q is no role of a quote", clip(q.Role, 30))
 		}
 		if utf8.RuneCountInString(q.Quote) > 4*maxQuoteLen {

@@ -2,7 +2,6 @@ package classify
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"sync"
 )
@@ -59,12 +58,8 @@ func (p *purse) reserve(e *entry) error {
 		return &ceilingError{"usd", spent.USD, c.USD}
 	}
 	e.Try = int(spent.Calls) + 1
-	b, err := json.Marshal(e)
-	if err != nil {
-		return fmt.Errorf("encoding an entry of the ledger: %w", err)
-	}
 	p.reserved.add(e.Tokens, e.USD)
-	return p.ledger.append(*e, b)
+	return p.ledger.append(*e)
 }
 
 // settle gives back what was reserved; what the call took is in the line that ends it.

@@ -151,7 +151,12 @@ const (
 	maxListed   = 20
 )
 
-var abstainReasons = []string{ReasonNoLog, ReasonNoChecks, ReasonConflict, ReasonNoRule}
+// The words of an answer.
+var (
+	quoteRoles     = []string{"cause", "effect", "counter"}
+	certainties    = []string{"low", "medium", "high"}
+	abstainReasons = []string{ReasonNoLog, ReasonNoChecks, ReasonConflict, ReasonNoRule}
+)
 
 // schema is the JSON schema of an answer: evidence before the label, all properties required, nothing else allowed.
 // Written by hand, since the order of properties is the order in which they are written.
@@ -167,15 +172,15 @@ func (s *sheet) schema(packet string, limits bool) json.RawMessage {
 	}
 	list, reasons := quoteList(codes), quoteList(abstainReasons)
 	return json.RawMessage(`{"type":"object","additionalProperties":false,` +
-		`"required":["packet_id","evidence","violated_requirement","first_bad_event","label","runner_up","recovered_events","need","certainty","abstain_reason","summary"],` +
+		`"required":[` + quoteList(answerKeys) + `],` +
 		`"properties":{"packet_id":{"type":"string","enum":[` + quoteJSON(packet) + `]},` +
 		`"evidence":{"type":"array"` + items(1, maxQuotes) + `,"items":{"type":"object","additionalProperties":false,"required":["event","quote","role"],` +
-		`"properties":{"event":{"type":"string"` + length(12) + `},"quote":{"type":"string"` + length(maxQuoteLen) + `},"role":{"type":"string","enum":["cause","effect","counter"]}}}},` +
+		`"properties":{"event":{"type":"string"` + length(12) + `},"quote":{"type":"string"` + length(maxQuoteLen) + `},"role":{"type":"string","enum":[` + quoteList(quoteRoles) + `]}}}},` +
 		`"violated_requirement":{"type":["string","null"]` + length(12) + `},"first_bad_event":{"type":["integer","null"]},` +
 		`"label":{"type":"string","enum":[` + list + `]},"runner_up":{"type":["string","null"],"enum":[` + list + `,null]},` +
 		`"recovered_events":{"type":"array"` + items(0, maxListed) + `,"items":{"type":"integer"}},` +
 		`"need":{"type":["object","null"],"additionalProperties":false,"required":["from","to"],"properties":{"from":{"type":"integer"},"to":{"type":"integer"}}},` +
-		`"certainty":{"type":"string","enum":["low","medium","high"]},"abstain_reason":{"type":["string","null"],"enum":[` + reasons + `,null]},` +
+		`"certainty":{"type":"string","enum":[` + quoteList(certainties) + `]},"abstain_reason":{"type":["string","null"],"enum":[` + reasons + `,null]},` +
 		`"summary":{"type":"string"` + length(maxSummary) + `}}}`)
 }
 

@@ -281,7 +281,7 @@ func (p *pass) describe(it *suspect, r *ruling, v *logs.VerdictRow) {
 // evidence are the quotes of a vote with the places they come from, causes first.
 func (v *vote) evidence() []Evidence {
 	var out []Evidence
-	for _, role := range []string{"cause", "effect", "counter"} {
+	for _, role := range quoteRoles {
 		for _, q := range v.quotes {
 			if q.Role != role {
 				continue

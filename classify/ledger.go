@@ -19,7 +19,6 @@ import (
 
 // The states that a line of the ledger can tell.
 const (
-	entryPass    = "pass"    // a judge begins
 	entryProfile = "profile" // how an endpoint wants to be asked
 	entryCall    = "call"    // a request is about to be sent; what it can take is reserved
 	entryAnswer  = "answer"  // a reply is here and kept
@@ -199,16 +198,17 @@ func (l *ledger) take(e entry) {
 
 // write appends a line and waits until it is on the disk.
 func (l *ledger) write(e entry) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.append(e)
+}
+
+// append is write for a caller that holds the lock.
+func (l *ledger) append(e entry) error {
 	b, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("encoding an entry of the ledger: %w", err)
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return l.append(e, b)
-}
-
-func (l *ledger) append(e entry, b []byte) error {
 	if _, err := l.file.Write(append(b, '\n')); err != nil {
 		return fmt.Errorf("writing the ledger: %w", err)
 	}

@@ -34,7 +34,6 @@ type Item struct {
 	text     mapped // as sent; it leads back to the text of its source
 	event    *logs.EventRow
 	check    *logs.CheckRow
-	clause   *clause
 	evidence Evidence
 	section  int
 }
@@ -46,8 +45,6 @@ type Packet struct {
 	Omitted []string // what did not fit, in words
 	Flagged bool     // a text that the agent could write speaks to the reader of the packet
 	Budget  int      // tokens
-
-	failure *failure
 }
 
 // leftOut marks what is cut out of a text.
@@ -98,12 +95,18 @@ type builder struct {
 	omitted [sections]int
 }
 
-// tokens estimates the tokens of a text: three bytes each for prose, two for code and JSON.
-func tokens(kind string, n int) int {
+// tokenBytes is how many bytes of a text a token is taken for: three of prose, two of code and JSON.
+func tokenBytes(kind string) int {
 	if kind == kindClause || kind == kindChange || kind == kindFacts {
-		return (n + 2) / 3
+		return 3
 	}
-	return (n + 1) / 2
+	return 2
+}
+
+// tokens estimates the tokens of n bytes.
+func tokens(kind string, n int) int {
+	per := tokenBytes(kind)
+	return (n + per - 1) / per
 }
 
 // itemTokens is what the frame of an item takes.
@@ -114,7 +117,7 @@ func (b *builder) build() *Packet {
 	if b.opt.tokens <= 0 {
 		b.opt.tokens = defaultPacketTokens
 	}
-	b.packet = &Packet{failure: b.f, Budget: b.opt.tokens}
+	b.packet = &Packet{Budget: b.opt.tokens}
 	b.seen = map[int]bool{}
 	fill := [sections]func(){b.facts, b.checks, b.clauses, b.ending, b.matched, b.diff, b.skeleton, b.first, b.asked}
 	quota := quotas
@@ -149,11 +152,7 @@ func (b *builder) add(it *Item, text string, most int) bool {
 		return false
 	}
 	m := b.clean(it, text)
-	bytes := most * 2
-	if tokens(it.Kind, 6) == 2 {
-		bytes = most * 3
-	}
-	it.text, it.section = shorten(m, bytes), b.section
+	it.text, it.section = shorten(m, most*tokenBytes(it.Kind)), b.section
 	b.left -= itemTokens + tokens(it.Kind, len(it.text.text))
 	b.packet.Items = append(b.packet.Items, it)
 	return true
@@ -164,10 +163,7 @@ const maxRaw = 64 << 10
 
 // clean redacts a text, and masks what speaks to its reader.
 func (b *builder) clean(it *Item, text string) mapped {
-	m := unchanged(text)
-	if len(text) > maxRaw {
-		m = shortenRaw(m)
-	}
+	m := shorten(unchanged(text), maxRaw) // before it is redacted, with the mark that the redactor knows
 	if !utf8.ValidString(m.text) {
 		m = unchanged(strings.ToValidUTF8(m.text, "\uFFFD"))
 	}
@@ -205,9 +201,6 @@ func shorten(m mapped, most int) mapped {
 	}
 	return m.splice([]edit{{head, tail, fmt.Sprintf("\n[… %d bytes "+leftOut+"]\n", tail-head)}})
 }
-
-// shortenRaw cuts a huge text before it is redacted, with the mark that the redactor knows.
-func shortenRaw(m mapped) mapped { return shorten(m, maxRaw) }
 
 // hash identifies the packet by what it says.
 func (p *Packet) hash() string {

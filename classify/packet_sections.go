@@ -113,7 +113,7 @@ func (b *builder) clauses() {
 		if k.Changed > k.Introduced {
 			since += fmt.Sprintf(", changed in turn %d", k.Changed)
 		}
-		b.add(&Item{ID: k.ID, Kind: kindClause, Channel: "spec", Trusted: true, clause: k}, fmt.Sprintf("clause %s, %s: %s", k.ID, since, k.Text), max(share/(len(list)-i), 60))
+		b.add(&Item{ID: k.ID, Kind: kindClause, Channel: "spec", Trusted: true}, fmt.Sprintf("clause %s, %s: %s", k.ID, since, k.Text), max(share/(len(list)-i), 60))
 	}
 	if b.change != "" {
 		b.add(&Item{ID: "change", Kind: kindChange, Channel: "spec", Trusted: true}, "what this turn asked for: "+b.change, b.left)
@@ -143,8 +143,7 @@ func (b *builder) event(i int, note string, most int) {
 		return
 	}
 	e := &b.f.events[i]
-	var head []string
-	head = append(head, e.Kind)
+	head := []string{e.Kind}
 	if e.Tool != nil {
 		head = append(head, "tool="+clip(*e.Tool, 60))
 	}
@@ -163,9 +162,8 @@ func (b *builder) event(i int, note string, most int) {
 	}
 	ev := eventEvidence(e)
 	ev.Text = ""
-	text := e.Text
 	it := &Item{ID: fmt.Sprintf("e%d", i), Kind: kindEvent, Channel: channel, Trusted: b.trusts(e), event: e, evidence: ev}
-	if b.add(it, text, most) {
+	if b.add(it, e.Text, most) {
 		b.seen[i] = true
 	}
 }
@@ -211,21 +209,20 @@ func (b *builder) matched() {
 		}
 	}
 	slices.SortStableFunc(marks, func(x, y mark) int { return x.rank - y.rank })
-	like := map[string][]int{}
+	like := map[string]int{}
 	var first []mark
+	var kinds []string // of the first ones
 	for _, m := range marks {
 		e := &b.f.events[m.at]
 		k := e.Channel + "\x00" + e.Kind + "\x00" + digits.ReplaceAllString(e.Text, "0")
-		if like[k] == nil {
-			first = append(first, m)
+		if like[k]++; like[k] == 1 {
+			first, kinds = append(first, m), append(kinds, k)
 		}
-		like[k] = append(like[k], m.at)
 	}
 	share := max(b.left/4, 120)
-	for _, m := range first {
-		e := &b.f.events[m.at]
+	for i, m := range first {
 		note := ""
-		if n := len(like[e.Channel+"\x00"+e.Kind+"\x00"+digits.ReplaceAllString(e.Text, "0")]); n > 1 {
+		if n := like[kinds[i]]; n > 1 {
 			note = fmt.Sprintf("the same, %d times", n)
 		}
 		b.event(m.at, note, share)

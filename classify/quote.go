@@ -162,7 +162,7 @@ func (n *normal) end(i int) int {
 	return n.at[i-1] + 1
 }
 
-// whole says whether a quote is a whole line of the text.
+// wholeLine says whether a quote is a whole line of the text.
 func wholeLine(text, quote string) bool {
 	for line := range strings.Lines(text) {
 		if l := normalise(line); l.text == quote && quote != "" {

@@ -1,6 +1,7 @@
 package classify
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -105,9 +106,7 @@ type episodeRows struct {
 }
 
 func sortOut(t *logs.Tables, opt Options) []*episodeRows {
-	if opt.Book == nil {
-		opt.Book = Codebook()
-	}
+	opt.Book = cmp.Or(opt.Book, Codebook())
 	byID := map[string]*episodeRows{}
 	var list []*episodeRows
 	for i := range t.Attempts {
