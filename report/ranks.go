@@ -3,6 +3,7 @@ package report
 import (
 	"bufio"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/stint-bench/stint/stats"
@@ -83,6 +84,9 @@ func (c *Comparison) rank(groups []*configRows, limit float64, opt CompareOption
 // group fills the groups of the families that hold all pairs of the configurations.
 func (c *Comparison) group() {
 	n := len(c.Configs)
+	if n < 3 {
+		return
+	}
 	index := make(map[string]int, n)
 	order := make([]int, n) // Configs are sorted by mean
 	for i := range c.Configs {
@@ -110,7 +114,7 @@ func (c *Comparison) group() {
 				different[a][b], different[b][a] = true, true
 			}
 		}
-		if n < 3 || pairs < n*(n-1)/2 {
+		if pairs < n*(n-1)/2 {
 			continue
 		}
 		groups, err := stats.RankGroups(order, different)
@@ -177,10 +181,8 @@ func (c *Comparison) rankSentence() string {
 func lettersOf(groups []RankGroup, config string) string {
 	var out []string
 	for _, g := range groups {
-		for _, name := range g.Configs {
-			if name == config {
-				out = append(out, g.Letter)
-			}
+		if slices.Contains(g.Configs, config) {
+			out = append(out, g.Letter)
 		}
 	}
 	return strings.Join(out, " ")

@@ -51,7 +51,6 @@ func PairAgreement(first, second, cluster []string, opt AgreementOptions) (Agree
 	names = slices.Compact(names)
 	r := Agreement{N: len(first), Clusters: len(names), Labels: labels, Table: table}
 	units := make([][][2]int, len(names)) // by cluster
-	var data []float64
 	for u := range first {
 		a, _ := slices.BinarySearch(labels, first[u])
 		b, _ := slices.BinarySearch(labels, second[u])
@@ -64,14 +63,13 @@ func PairAgreement(first, second, cluster []string, opt AgreementOptions) (Agree
 	slices.SortStableFunc(units, func(x, y [][2]int) int {
 		return slices.CompareFunc(x, y, func(p, q [2]int) int { return slices.Compare(p[:], q[:]) })
 	})
+	var data []float64
+	m := newPairTable(len(labels))
 	for _, list := range units {
+		m.add(list)
 		for _, p := range list {
 			data = append(data, float64(p[0]), float64(p[1]))
 		}
-	}
-	m := newPairTable(len(labels))
-	for _, list := range units {
-		m.add(list, 1)
 	}
 	r.Prevalence = slices.Clone(m.shares())
 	values, defined := m.measures()
@@ -95,7 +93,7 @@ func (r *Agreement) intervals(out [4]*Coefficient, m *pairTable, units [][][2]in
 		for range b {
 			m.clear()
 			for range units {
-				m.add(units[rng.IntN(len(units))], 1)
+				m.add(units[rng.IntN(len(units))])
 			}
 			values, defined := m.measures()
 			for i := range drawn {
@@ -144,13 +142,13 @@ func (m *pairTable) clear() {
 	clear(m.col)
 }
 
-func (m *pairTable) add(units [][2]int, times int) {
+func (m *pairTable) add(units [][2]int) {
 	for _, p := range units {
-		m.n += times
-		m.row[p[0]] += times
-		m.col[p[1]] += times
+		m.n++
+		m.row[p[0]]++
+		m.col[p[1]]++
 		if p[0] == p[1] {
-			m.same += times
+			m.same++
 		}
 	}
 }
