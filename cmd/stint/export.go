@@ -4,26 +4,31 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stint-bench/stint/logs"
 )
 
-// exportFormats are the formats of export, with what becomes of a run in each.
-var exportFormats = []struct{ name, what string }{
-	{"atif", "a trajectory of the Agent Trajectory Interchange Format per episode"},
-	{"inspect", "a log of Inspect AI (.eval) per configuration, a sample per episode"},
-	{"csv", "the seven tables, one file each"},
-	{"jsonl", "the same as JSON lines"},
-	{"arrow", "the same as Arrow IPC files"},
-	{"git", "a bare git repository per episode, a commit per attempt"},
+// exportFormat is a format of export, with what becomes of a run in it.
+type exportFormat struct {
+	name, what string
+	tables     bool // it is made of the tables alone, events included
+}
+
+var exportFormats = []exportFormat{
+	{name: "atif", what: "a trajectory of the Agent Trajectory Interchange Format per episode"},
+	{name: "inspect", what: "a log of Inspect AI (.eval) per configuration, a sample per episode"},
+	{name: "csv", what: "the seven tables, one file each", tables: true},
+	{name: "jsonl", what: "the same as JSON lines", tables: true},
+	{name: "arrow", what: "the same as Arrow IPC files", tables: true},
+	{name: "git", what: "a bare git repository per episode, a commit per attempt"},
 }
 
 func newExportCmd(e *env) *cobra.Command {
@@ -46,8 +51,8 @@ episode, lies under the key "stint"; stint ingest finds it there.`,
 		Example: "  " + e.Self + " export runs/demo --to atif -o trajectories\n  " + e.Self + " export runs/demo --to csv -o csv --filter feedback:detailed",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			x := exportJob{e: e, dir: args[0], to: to, out: out}
-			if err := x.check(filter); err != nil {
+			x := exportJob{e: e, dir: args[0], out: out}
+			if err := x.check(to, filter); err != nil {
 				return err
 			}
 			return x.run(cmd.Context())
@@ -68,22 +73,24 @@ func exportNames() string {
 }
 
 type exportJob struct {
-	e       *env
-	dir     string
-	to, out string
-	filter  *logs.Expr
+	e      *env
+	dir    string
+	to     exportFormat
+	out    string
+	filter *logs.Expr
 }
 
-func (x *exportJob) check(filter string) error {
-	names := strings.Split(exportNames(), ", ")
+func (x *exportJob) check(to, filter string) error {
+	i := slices.IndexFunc(exportFormats, func(f exportFormat) bool { return f.name == to })
 	switch {
-	case x.to == "":
+	case to == "":
 		return inputErrorf("name one with --to: "+exportNames(), "the format is missing")
-	case !slices.Contains(names, x.to):
-		return inputErrorf("the formats are "+exportNames(), "--to %s: there is no such format", x.to)
+	case i < 0:
+		return inputErrorf("the formats are "+exportNames(), "--to %s: there is no such format", to)
 	case x.out == "":
 		return inputErrorf("name it with -o", "the folder to write is missing")
 	}
+	x.to = exportFormats[i]
 	if _, err := os.Lstat(x.out); err == nil {
 		return inputErrorf("name another folder, or delete this one", "%s exists: nothing is overwritten", clean(x.out))
 	}
@@ -101,7 +108,7 @@ func (x *exportJob) run(ctx context.Context) error {
 	d, err := logs.OpenRunDir(x.dir)
 	if err != nil {
 		var notRun *logs.NotRunDirError
-		if !errors.As(err, &notRun) || x.to == "atif" || x.to == "inspect" || x.to == "git" {
+		if !errors.As(err, &notRun) || !x.to.tables {
 			return err
 		}
 		t, terr := logs.ReadTablesWith(x.dir, logs.ReadOptions{Events: true})
@@ -110,7 +117,7 @@ func (x *exportJob) run(ctx context.Context) error {
 		}
 		return x.write(ctx, nil, t)
 	}
-	t, problems, err := logs.ReadRunWith(d, logs.ReadOptions{Events: x.to == "csv" || x.to == "jsonl" || x.to == "arrow", OnEpisode: readProgress(x.e)})
+	t, problems, err := logs.ReadRunWith(d, logs.ReadOptions{Events: x.to.tables, OnEpisode: readProgress(x.e)})
 	if err != nil {
 		return err
 	}
@@ -141,7 +148,7 @@ func (x *exportJob) write(ctx context.Context, d *logs.RunDir, t *logs.Tables) e
 	defer m.finish()
 	opt := logs.ExportOptions{Version: stintVersion(), Keep: func(row *logs.EpisodeRow) bool { return kept[row.Episode] }, OnEpisode: func(int, int) { m.add(1) }}
 	var err error
-	switch x.to {
+	switch x.to.name {
 	case "atif":
 		err = logs.ExportATIF(ctx, d, t, x.out, opt)
 	case "inspect":
@@ -149,13 +156,13 @@ func (x *exportJob) write(ctx context.Context, d *logs.RunDir, t *logs.Tables) e
 	case "git":
 		err = x.histories(ctx, d, t, opt)
 	default:
-		err = logs.ExportTables(ctx, t, x.to, x.out, opt)
+		err = logs.ExportTables(ctx, t, x.to.name, x.out, opt)
 	}
 	m.finish()
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(x.e.Stdout, "%s: %d episodes as %s\n", clean(x.out), n, x.to)
+	fmt.Fprintf(x.e.Stdout, "%s: %d episodes as %s\n", clean(x.out), n, x.to.name)
 	return nil
 }
 
@@ -194,7 +201,7 @@ func (x *exportJob) histories(ctx context.Context, d *logs.RunDir, t *logs.Table
 		err = run(r, "--git-dir="+dir, "fast-import", "--quiet")
 		r.Close() // ends the writer if git has ended early
 		werr := <-written
-		if err == nil || !errors.Is(werr, fs.ErrClosed) && werr != nil && !strings.Contains(werr.Error(), "broken pipe") {
+		if err == nil || werr != nil && !errors.Is(werr, syscall.EPIPE) {
 			err = werr
 		}
 		for _, left := range []string{"hooks", "description", "info"} {

@@ -20,8 +20,8 @@ verdicts, as Parquet files that DuckDB, polars and pandas read. The tables can b
 deleted and made again at any time; the journals are the only truth.
 
 It does the same for what other runners and agents leave behind: files, folders,
-patterns, - for standard input, packed with gzip or zstd or not. What a file is shows
-its content, not its name; ingest says what it took each file for, and DIR/files.json
+patterns, - for standard input, packed with gzip or zstd or not. A file's content, not
+its name, shows what it is; ingest says what it took each file for, and DIR/files.json
 keeps that. A record that cannot be read is listed with file, line and reason, and is a
 row of the events; records of an unknown kind are kept as they are. Of a text the table
 of events has the first 256 bytes, and file, offset, length and SHA-256 of the record;

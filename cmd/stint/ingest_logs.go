@@ -54,7 +54,11 @@ func ingestLogs(ctx context.Context, e *env, paths []string, opt ingestFlags) er
 		sayUnknown(e, opt.out, r.Files())
 		return inputErrorf("the formats are "+formatNames(), "no log of a known format among %s", plural(len(r.Files()), "file"))
 	}
-	res, err := logs.IngestLogs(ctx, r, opt.out, recordProgress(e))
+	count := recordProgress(e)
+	res, err := logs.IngestLogs(ctx, r, opt.out, count)
+	if count != nil {
+		fmt.Fprint(e.Stderr, "\r\x1b[K")
+	}
 	if err != nil {
 		return fmt.Errorf("writing the tables to %s: %w", opt.out, err)
 	}
@@ -186,7 +190,7 @@ func sayUnknown(e *env, out string, files []logs.FileReport) {
 	e.say("not read, of no known format: %s%s", strings.Join(names[:min(len(names), shown)], ", "), more)
 }
 
-// recordProgress counts records on a terminal; elsewhere it is nil.
+// recordProgress counts records in a line of a terminal, which is to be cleared at the end; elsewhere it is nil.
 func recordProgress(e *env) func(n int) {
 	if !e.terminal() {
 		return nil

@@ -7,10 +7,16 @@
 //	init      a commented study.yaml
 //	run       plan, run or resume a study
 //	ls        the episodes of a run
-//	ingest    journals and outcome files to tables
-//	compare   means, pairs, Holm, the paragraph
-//	report    Markdown report with figures
+//	ingest    journals and any agent's logs to tables
+//	export    the data for other programs: ATIF, Inspect, CSV, JSON lines, Arrow, git
+//	classify  a verdict for every failed attempt
+//	explain   why one attempt failed, with evidence
+//	audit     how good the verdicts are, by people or against known truth
 //	reproduce the failing requests of an attempt as curl lines, and its server
+//	compare   means, pairs, Holm, the paragraph
+//	report    a page with figures, LaTeX, Markdown and all numbers
+//	curve     what retries buy
+//	power     the difference that a study would find
 //	digest    one hash per table, free of times and places
 //	scenario  make, prove, read, hand on scenarios
 //	harness   agents that are programs: list, show, install, check
