@@ -3,6 +3,8 @@ package classify
 import (
 	_ "embed"
 	"fmt"
+	"slices"
+	"sync"
 
 	"github.com/goccy/go-yaml"
 )
@@ -21,19 +23,23 @@ type Attention struct {
 	} `yaml:"texts"`
 }
 
-// Attentions are the made items. It panics if the embedded file is broken, which a test would have seen.
-func Attentions() []Attention {
+// attentions reads the embedded file once. It panics if that is broken, which a test would have seen.
+var attentions = sync.OnceValue(func() []Attention {
 	var out []Attention
 	if err := yaml.UnmarshalWithOptions(attentionYAML, &out, yaml.Strict()); err != nil {
 		panic(fmt.Sprintf("the embedded made items: %v", err))
 	}
 	return out
-}
+})
 
+// Attentions are the made items.
+func Attentions() []Attention { return slices.Clone(attentions()) }
+
+// attention returns the made item of this name, or nil.
 func attention(name string) *Attention {
-	for _, a := range Attentions() {
-		if a.Name == name {
-			return &a
+	for i := range attentions() {
+		if a := &attentions()[i]; a.Name == name {
+			return a
 		}
 	}
 	return nil

@@ -141,6 +141,10 @@ type auditing struct {
 	settled  map[logs.VerdictKey]AuditLabel   // what people hold together: adjudicated, or the same from everybody
 	control  []AuditLabel
 	report   *AuditReport
+
+	predicted map[logs.VerdictKey]string // of every end today: a verdict may have changed since the sample was drawn
+	sizes     map[string]int             // of the strata of today
+	weights   map[string]float64         // of a stratum: how many ends each audited item stands for
 }
 
 // ReportAudit evaluates an audit: the labels of people against each other and against the verdicts, and what follows
@@ -168,6 +172,7 @@ func ReportAudit(d *logs.RunDir, t *logs.Tables, book *Taxonomy) (*AuditReport, 
 		a.warn("%d lines of people's labels cannot be read and are left out", bad)
 	}
 	a.sort(labels)
+	a.weigh()
 	a.people(labels)
 	if err := a.agree(); err != nil {
 		return nil, err

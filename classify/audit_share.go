@@ -10,40 +10,24 @@ import (
 	"github.com/stint-bench/stint/stats"
 )
 
-// weights say how many ends each audited item of a stratum stands for.
-func (a *auditing) weights() map[string]float64 {
-	size, settled := a.sizes(), map[string]int{}
-	predicted := a.predicted()
+// weigh finds what was predicted of every end, and how many ends each audited item of a stratum stands for.
+func (a *auditing) weigh() {
+	a.predicted, a.sizes, a.weights = map[logs.VerdictKey]string{}, map[string]int{}, map[string]float64{}
+	for i := range a.ends {
+		a.predicted[a.ends[i].Key()] = a.ends[i].Stratum
+		a.sizes[a.ends[i].Stratum]++
+	}
+	settled := map[string]int{}
 	for k := range a.settled {
-		settled[predicted[k]]++
+		settled[a.predicted[k]]++
 	}
-	out := map[string]float64{}
 	for label, n := range settled {
-		out[label] = float64(size[label]) / float64(n)
+		a.weights[label] = float64(a.sizes[label]) / float64(n)
 	}
-	return out
-}
-
-// predicted is the label of every end today: a verdict may have changed since the sample was drawn.
-func (a *auditing) predicted() map[logs.VerdictKey]string {
-	out := map[logs.VerdictKey]string{}
-	for i := range a.ends {
-		out[a.ends[i].Key()] = a.ends[i].Stratum
-	}
-	return out
-}
-
-func (a *auditing) sizes() map[string]int {
-	out := map[string]int{}
-	for i := range a.ends {
-		out[a.ends[i].Stratum]++
-	}
-	return out
 }
 
 // score holds the predictions of the ends against what people settled.
 func (a *auditing) score() {
-	predicted, weight := a.predicted(), a.weights()
 	type sum struct{ right, of, squares float64 }
 	scores, recall := map[string]*AuditScore{}, map[string]*sum{}
 	at := func(label string) *AuditScore {
@@ -54,7 +38,7 @@ func (a *auditing) score() {
 	}
 	a.ordinary(func(it *AuditItem) {
 		l, ok := a.settled[it.Key()]
-		said, is := predicted[it.Key()]
+		said, is := a.predicted[it.Key()]
 		if !ok || !is {
 			return
 		}
@@ -69,7 +53,7 @@ func (a *auditing) score() {
 		}
 		if truth != StratumAbstain {
 			at(truth).Truly++
-			w, r := weight[said], recall[truth]
+			w, r := a.weights[said], recall[truth]
 			r.of, r.squares = r.of+w, r.squares+w*w
 			if truth == said {
 				r.right += w
@@ -115,10 +99,8 @@ func (a *auditing) ordered(m map[string]*AuditScore) []string {
 // labels are the levels and then the leaves.
 func (a *auditing) labels() []string {
 	out := []string{"drift", "infra", "bench"}
-	for i := range a.book.Leaves {
-		if id := a.book.Leaves[i].ID; id != LeafInsufficient {
-			out = append(out, id)
-		}
+	for _, l := range a.book.Choices() {
+		out = append(out, l.ID)
 	}
 	return out
 }
@@ -148,19 +130,18 @@ func (a *auditing) prevalence() error {
 
 // correct fills in what the audit says about a share.
 func (a *auditing) correct(s *AuditShare, is func(string) bool, label string) error {
-	sizes, predicted, weight := a.sizes(), a.predicted(), a.weights()
 	strata, unsure := map[string]*stats.AuditStratum{}, map[string]*stats.AuditStratum{}
-	for l, n := range sizes {
+	for l, n := range a.sizes {
 		strata[l], unsure[l] = &stats.AuditStratum{Size: n}, &stats.AuditStratum{Size: n}
 	}
 	total, hits, squares := 0.0, 0.0, 0.0
 	a.ordinary(func(it *AuditItem) { // in the order of the sample: sums of floats depend on it
 		l, ok := a.settled[it.Key()]
-		said, ended := predicted[it.Key()]
+		said, ended := a.predicted[it.Key()]
 		if !ok || !ended {
 			return
 		}
-		w, yes := weight[said], is(l.Label())
+		w, yes := a.weights[said], is(l.Label())
 		strata[said].Audited++
 		unsure[said].Audited++
 		strata[said].Positive += boolOrder(yes)
@@ -177,7 +158,7 @@ func (a *auditing) correct(s *AuditShare, is func(string) bool, label string) er
 	}
 	s.AuditOnly = shareOf(hits, total, total*total/squares)
 	var list, wide []stats.AuditStratum
-	for _, l := range slices.Sorted(maps.Keys(sizes)) {
+	for _, l := range slices.Sorted(maps.Keys(a.sizes)) {
 		list, wide = append(list, *strata[l]), append(wide, *unsure[l])
 	}
 	p, err := stats.PostStratified(list, stats.PostStratifiedOptions{})

@@ -190,6 +190,17 @@ func lineOf(b []byte, id string) int {
 // Leaf returns the leaf with this id, or nil.
 func (t *Taxonomy) Leaf(id string) *Leaf { return t.leaves[id] }
 
+// Choices are the leaves that a person can choose, in the order of the book: all that name a cause, and unlisted.
+func (t *Taxonomy) Choices() []*Leaf {
+	var out []*Leaf
+	for i := range t.Leaves {
+		if t.Leaves[i].ID != LeafInsufficient {
+			out = append(out, &t.Leaves[i])
+		}
+	}
+	return out
+}
+
 // Annotator identifies the rule set in a verdict: the beginning of the codebook's SHA-256.
 func (t *Taxonomy) Annotator() string { return "rules-" + t.hash[:12] }
 

@@ -137,11 +137,8 @@ func (p *AuditPage) state(w http.ResponseWriter, r *http.Request) {
 		Leaves   []auditLeaf          `json:"leaves"`
 		Items    []classify.AuditMark `json:"items"`
 	}{Taxonomy: book.Name, Person: p.Person, Settle: p.Settle, Levels: book.Levels, Items: []classify.AuditMark{}}
-	for i := range book.Leaves {
-		l := &book.Leaves[i]
-		if l.ID != classify.LeafInsufficient {
-			out.Leaves = append(out.Leaves, auditLeaf{l.ID, l.L1(), l.Title, l.Definition, l.Includes, l.Excludes, l.Signature, l.Example})
-		}
+	for _, l := range book.Choices() {
+		out.Leaves = append(out.Leaves, auditLeaf{l.ID, l.L1(), l.Title, l.Definition, l.Includes, l.Excludes, l.Signature, l.Example})
 	}
 	if r.URL.Query().Has("person") || p.Settle {
 		person, err := p.person(r.URL.Query().Get("person"))

@@ -115,19 +115,8 @@ func (rep *Report) markdownAudit(b *bufio.Writer) {
 		if len(t.rows) == 0 {
 			continue
 		}
-		var head []string
-		for _, c := range t.columns {
-			head = append(head, c.head)
-		}
 		fmt.Fprintln(b)
-		markdownHead(b, head, 1)
-		for _, r := range t.rows {
-			var cells []string
-			for _, c := range r {
-				cells = append(cells, escapeMarkdown(c.text))
-			}
-			markdownRow(b, cells)
-		}
+		t.markdownRows(b)
 		fmt.Fprintf(b, "\n%s.\n", escapeMarkdown(t.caption))
 	}
 }

@@ -151,6 +151,12 @@ func (c *Comparison) markdownRates(b *bufio.Writer, notes *footnotes) {
 
 // markdown writes a table with its caption before it.
 func (t *table) markdown(b *bufio.Writer) {
+	fmt.Fprintf(b, "\n%s\n\n", escapeMarkdown(t.caption+":"))
+	t.markdownRows(b)
+}
+
+// markdownRows writes the heading and the rows.
+func (t *table) markdownRows(b *bufio.Writer) {
 	head := make([]string, len(t.columns))
 	for i, col := range t.columns {
 		head[i] = col.head
@@ -158,7 +164,6 @@ func (t *table) markdown(b *bufio.Writer) {
 			head[i] = "turns " + col.head
 		}
 	}
-	fmt.Fprintf(b, "\n%s\n\n", escapeMarkdown(t.caption+":"))
 	markdownHead(b, head, 1)
 	for _, row := range t.rows {
 		cells := make([]string, len(row))

@@ -122,17 +122,6 @@ func readLines(r io.Reader) <-chan string {
 	return out
 }
 
-// labels are what can be chosen, in the order of their numbers.
-func (s *auditSession) labels() []*classify.Leaf {
-	var out []*classify.Leaf
-	for i := range s.a.Book.Leaves {
-		if l := &s.a.Book.Leaves[i]; l.ID != classify.LeafInsufficient {
-			out = append(out, l)
-		}
-	}
-	return out
-}
-
 // show prints the item.
 func (s *auditSession) show() error {
 	w, m := s.e.Stdout, s.marks[s.at]
@@ -169,7 +158,7 @@ func (s *auditSession) show() error {
 			fmt.Fprintf(w, "somebody said %s %s\n", clean(labels[i].Label()), clean(labels[i].Note))
 		}
 	}
-	for i, l := range s.labels() {
+	for i, l := range s.a.Book.Choices() {
 		fmt.Fprintf(w, "%3d %-24s %s\n", i+1, l.ID, l.Title)
 	}
 	return nil
@@ -191,7 +180,7 @@ func (s *auditSession) command(line string) (show, done bool, err error) {
 		s.at = max(0, s.at-1)
 		return true, false, nil
 	case line == "?":
-		for i, l := range s.labels() {
+		for i, l := range s.a.Book.Choices() {
 			fmt.Fprintf(w, "%3d %s: %s\n    includes: %s\n    not: %s\n    sign: %s\n", i+1, l.ID, l.Definition, l.Includes, l.Excludes, l.Signature)
 		}
 		return false, false, nil
@@ -208,7 +197,7 @@ func (s *auditSession) command(line string) (show, done bool, err error) {
 		line = classify.CannotTell
 	}
 	if n, err := strconv.Atoi(line); err == nil {
-		labels := s.labels()
+		labels := s.a.Book.Choices()
 		if n < 1 || n > len(labels) {
 			fmt.Fprintf(w, "labels have the numbers 1 to %d\n", len(labels))
 			return false, false, nil
