@@ -260,9 +260,7 @@ func (b *eventBuilder) document(p programFiles, name string, f func(raw []byte) 
 
 func (b *eventBuilder) oneDocument(p programFiles, file placedFile, f func(raw []byte) error) {
 	name := file.Name
-	b.place(p.pathOf(file), file.offset, file.Data)
-	if file.err != nil {
-		b.unreadable(0, "%s: %s", name, plainError(file.err))
+	if !b.placeWhole(p, file) {
 		return
 	}
 	if len(file.Data) > b.maxDocument() {
@@ -275,12 +273,19 @@ func (b *eventBuilder) oneDocument(p programFiles, file placedFile, f func(raw [
 	}
 }
 
+// placeWhole sets the place to all of a file; false if it could not be read, which is told.
+func (b *eventBuilder) placeWhole(p programFiles, file placedFile) bool {
+	b.place(p.pathOf(file), file.offset, file.Data)
+	if file.err != nil {
+		b.unreadable(0, "%s: %s", file.Name, plainError(file.err))
+	}
+	return file.err == nil
+}
+
 // jsonList calls f for every element of a list in a JSON document, with the place set.
 func (b *eventBuilder) jsonList(p programFiles, name, key string, f func(raw []byte) error) {
 	file := p.get(name)
-	b.place(p.pathOf(file), file.offset, file.Data)
-	if file.err != nil {
-		b.unreadable(0, "%s: %s", name, plainError(file.err))
+	if !b.placeWhole(p, file) {
 		return
 	}
 	n := 0

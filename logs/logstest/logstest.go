@@ -20,7 +20,8 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"sort"
+	"maps"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
@@ -44,7 +45,7 @@ type Log struct {
 func Run(t *testing.T, log Log) {
 	t.Helper()
 	files := load(t, log.Files)
-	whole := read(t, log, files, nil)
+	whole := read(t, files, nil)
 	if len(whole.records) == 0 || len(whole.bad) > 0 && !log.Problems {
 		t.Fatalf("%d records, problems %v", len(whole.records), whole.bad)
 	}
@@ -52,16 +53,16 @@ func Run(t *testing.T, log Log) {
 	whole.checkPlaces(t, files)
 	t.Run("chunks", func(t *testing.T) {
 		for _, chunk := range []int{1, 7, 4099} {
-			got := read(t, log, files, func(p []byte) []byte { return p[:min(len(p), chunk)] })
+			got := read(t, files, func(p []byte) []byte { return p[:min(len(p), chunk)] })
 			if diff := cmp.Diff(whole.records, got.records); diff != "" {
 				t.Errorf("reads of %d bytes give other records (-whole +chunks):\n%s", chunk, diff)
 			}
 		}
 	})
-	t.Run("torn", func(t *testing.T) { torn(t, log, files) })
-	t.Run("bad line", func(t *testing.T) { badLine(t, log, files, whole) })
+	t.Run("torn", func(t *testing.T) { torn(t, files) })
+	t.Run("bad line", func(t *testing.T) { badLine(t, files, whole) })
 	t.Run("stop", func(t *testing.T) {
-		r := open(t, log, files, nil)
+		r := open(t, files, nil)
 		if !r.Next() {
 			t.Error("there is no first record")
 		}
@@ -77,17 +78,18 @@ func Run(t *testing.T, log Log) {
 // Fuzz lets any bytes stand in the place of each file of the logs.
 func Fuzz(f *testing.F, all []Log) {
 	for i, log := range all {
-		for _, data := range sorted(load(f, log.Files)) {
-			f.Add(uint8(i), data)
+		files := load(f, log.Files)
+		for _, name := range names(files) {
+			f.Add(uint8(i), files[name])
 		}
 	}
 	f.Fuzz(func(t *testing.T, i uint8, data []byte) {
 		log := all[int(i)%len(all)]
 		files := load(t, log.Files)
 		for _, name := range names(files) {
-			some := cloned(files)
+			some := maps.Clone(files)
 			some[name] = data
-			got := read(t, log, some, nil)
+			got := read(t, some, nil)
 			got.checkPlaces(t, some)
 		}
 	})
@@ -116,33 +118,10 @@ func load(t testing.TB, fsys fs.FS) map[string][]byte {
 	return files
 }
 
-func names(files map[string][]byte) []string {
-	var out []string
-	for name := range files {
-		out = append(out, name)
-	}
-	sort.Strings(out)
-	return out
-}
+func names(files map[string][]byte) []string { return slices.Sorted(maps.Keys(files)) }
 
-func sorted(files map[string][]byte) [][]byte {
-	var out [][]byte
-	for _, name := range names(files) {
-		out = append(out, files[name])
-	}
-	return out
-}
-
-func cloned(files map[string][]byte) map[string][]byte {
-	out := map[string][]byte{}
-	for name, data := range files {
-		out[name] = data
-	}
-	return out
-}
-
-// open opens the files of a log; chunk, if it is not nil, shortens what a read may fill.
-func open(t testing.TB, log Log, files map[string][]byte, chunk func([]byte) []byte) *logs.Reader {
+// open opens the files of a log, whose format is to be recognised; chunk, if it is not nil, shortens what a read may fill.
+func open(t testing.TB, files map[string][]byte, chunk func([]byte) []byte) *logs.Reader {
 	t.Helper()
 	m := fstest.MapFS{}
 	for name, data := range files {
@@ -159,9 +138,9 @@ func open(t testing.TB, log Log, files map[string][]byte, chunk func([]byte) []b
 	return r
 }
 
-func read(t testing.TB, log Log, files map[string][]byte, chunk func([]byte) []byte) reading {
+func read(t testing.TB, files map[string][]byte, chunk func([]byte) []byte) reading {
 	t.Helper()
-	r := open(t, log, files, chunk)
+	r := open(t, files, chunk)
 	defer r.Close()
 	var out reading
 	for r.Next() {
@@ -234,7 +213,8 @@ func (r *reading) placeFaults(files map[string][]byte) (faults []string) {
 			}
 			continue
 		}
-		place := placeOf(rec)
+		of := rowOf(rec)
+		place := of.Place
 		data, ok := files[place.File]
 		if !ok {
 			if data, ok = unpacked[place.File]; !ok {
@@ -244,7 +224,7 @@ func (r *reading) placeFaults(files map[string][]byte) (faults []string) {
 		}
 		end := place.Offset + place.Length
 		if !ok || place.Offset < 0 || place.Length < 0 || end > int64(len(data)) {
-			fault("the row of %s has the place %+v, which does not exist", rowKind(rec), place)
+			fault("the row of %s has the place %+v, which does not exist", of.table, place)
 			continue
 		}
 		if rec.Event != nil {
@@ -258,8 +238,8 @@ func (r *reading) placeFaults(files map[string][]byte) (faults []string) {
 		}
 	}
 	for _, rec := range r.records {
-		if id := episodeOf(rec); id != "" && !episodes[id] {
-			fault("a row of %s belongs to the episode %s, which has no row", rowKind(rec), id)
+		if of := rowOf(rec); of.episode != "" && !episodes[of.episode] {
+			fault("a row of %s belongs to the episode %s, which has no row", of.table, of.episode)
 			break
 		}
 	}
@@ -307,61 +287,31 @@ func member(files map[string][]byte, name string) ([]byte, bool) {
 	return data, err == nil
 }
 
-// placeOf is where a row is from.
-func placeOf(rec logs.LogRecord) logs.Place {
-	switch {
-	case rec.Episode != nil:
-		return rec.Episode.Place
-	case rec.Turn != nil:
-		return rec.Turn.Place
-	case rec.Clause != nil:
-		return rec.Clause.Place
-	case rec.Attempt != nil:
-		return rec.Attempt.Place
-	case rec.Check != nil:
-		return rec.Check.Place
-	case rec.Event != nil:
-		return rec.Event.Place
-	case rec.Verdict != nil:
-		return rec.Verdict.Place
-	}
-	return logs.Place{}
+// row is what rows of all tables have.
+type row struct {
+	table, episode string
+	logs.Place
 }
 
-func episodeOf(rec logs.LogRecord) string {
-	switch {
-	case rec.Turn != nil:
-		return rec.Turn.Episode
-	case rec.Clause != nil:
-		return rec.Clause.Episode
-	case rec.Attempt != nil:
-		return rec.Attempt.Episode
-	case rec.Check != nil:
-		return rec.Check.Episode
-	case rec.Event != nil:
-		return rec.Event.Episode
-	}
-	return ""
-}
-
-func rowKind(rec logs.LogRecord) string {
+// rowOf is the row of a record that is no problem.
+func rowOf(rec logs.LogRecord) row {
 	switch {
 	case rec.Episode != nil:
-		return "episodes"
+		return row{"episodes", rec.Episode.Episode, rec.Episode.Place}
 	case rec.Turn != nil:
-		return "turns"
+		return row{"turns", rec.Turn.Episode, rec.Turn.Place}
 	case rec.Clause != nil:
-		return "clauses"
+		return row{"clauses", rec.Clause.Episode, rec.Clause.Place}
 	case rec.Attempt != nil:
-		return "attempts"
+		return row{"attempts", rec.Attempt.Episode, rec.Attempt.Place}
 	case rec.Check != nil:
-		return "checks"
+		return row{"checks", rec.Check.Episode, rec.Check.Place}
 	case rec.Event != nil:
-		return "events"
+		return row{"events", rec.Event.Episode, rec.Event.Place}
 	case rec.Verdict != nil:
-		return "verdicts"
+		return row{"verdicts", rec.Verdict.Episode, rec.Verdict.Place}
 	}
-	return "problems"
+	return row{table: "problems"}
 }
 
 // line is a row in short, for messages.

@@ -90,7 +90,7 @@ func runnerLogs(t testing.TB) map[string]Log {
 		} else {
 			m[e.Name()] = &fstest.MapFile{Data: fixture(t, "runner", e.Name())}
 		}
-		r := open(t, Log{}, load(t, m), nil)
+		r := open(t, load(t, m), nil)
 		log := Log{Files: m}
 		for _, f := range r.Files() {
 			if f.Format != "" {
@@ -134,7 +134,7 @@ func TestFindsFaults(t *testing.T) {
 	t.Parallel()
 	log := Log{Format: "codex", Files: fstest.MapFS{"rollout.jsonl": {Data: fixture(t, "program", "codex-053.jsonl")}}}
 	files := load(t, log.Files)
-	whole := read(t, log, files, nil)
+	whole := read(t, files, nil)
 	events := whole.events()
 	lost := whole
 	lost.records = nil

@@ -3,6 +3,7 @@ package logstest
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"testing"
 
 	"github.com/stint-bench/stint/logs"
@@ -13,7 +14,7 @@ import (
 const small = 300
 
 // torn reads logs of which one file ends too early.
-func torn(t *testing.T, log Log, files map[string][]byte) {
+func torn(t *testing.T, files map[string][]byte) {
 	for _, name := range names(files) {
 		data := files[name]
 		if isLines(data) && len(data) > small {
@@ -25,14 +26,14 @@ func torn(t *testing.T, log Log, files map[string][]byte) {
 				n = end
 			}
 			if n <= 2*small {
-				start := cloned(files)
+				start := maps.Clone(files)
 				start[name] = data[:n]
-				tornAt(t, log, start, name, 1)
+				tornAt(t, start, name, 1)
 			}
-			tornAt(t, log, files, name, len(data)/max(3, 8/len(files))+1)
+			tornAt(t, files, name, len(data)/max(3, 8/len(files))+1)
 			continue
 		}
-		tornAt(t, log, files, name, len(data)/max(5, 40/len(files))+1)
+		tornAt(t, files, name, len(data)/max(5, 40/len(files))+1)
 		if t.Failed() {
 			return
 		}
@@ -40,10 +41,10 @@ func torn(t *testing.T, log Log, files map[string][]byte) {
 }
 
 // tornAt tears a file at every step-th byte and behind every line.
-func tornAt(t *testing.T, log Log, files map[string][]byte, name string, step int) {
+func tornAt(t *testing.T, files map[string][]byte, name string, step int) {
 	t.Helper()
 	data := files[name]
-	all := read(t, log, files, nil)
+	all := read(t, files, nil)
 	want := all.events()
 	lineEnds := ends(data)
 	complete := isLines(data) || ofLines(want, name, lineEnds)
@@ -56,9 +57,9 @@ func tornAt(t *testing.T, log Log, files map[string][]byte, name string, step in
 		if n%step != 0 && (!atEnd || step > 50) {
 			continue
 		}
-		some := cloned(files)
+		some := maps.Clone(files)
 		some[name] = data[:n]
-		got := read(t, log, some, nil)
+		got := read(t, some, nil)
 		got.checkPlaces(t, some)
 		if complete {
 			if err := kept(want, &got, name, int64(n)); err != nil {
@@ -142,16 +143,11 @@ func structured(data []byte) bool {
 
 // harmless says whether what a file lost is nothing but white space.
 func harmless(lost []byte) bool {
-	for _, c := range lost {
-		if c != ' ' && c != '\n' && c != '\r' && c != '\t' {
-			return false
-		}
-	}
-	return true
+	return len(bytes.Trim(lost, " \n\r\t")) == 0
 }
 
 // badLine puts lines that cannot be read behind the first line.
-func badLine(t *testing.T, log Log, files map[string][]byte, whole reading) {
+func badLine(t *testing.T, files map[string][]byte, whole reading) {
 	want := whole.events()
 	for _, name := range names(files) {
 		data := files[name]
@@ -160,9 +156,9 @@ func badLine(t *testing.T, log Log, files map[string][]byte, whole reading) {
 		}
 		first := ends(data)[0]
 		for _, bad := range []string{"{\"type\": \"tr\n", "{\"a\":\"\xff\", \n", "no JSON at all\n", deep} {
-			some := cloned(files)
+			some := maps.Clone(files)
 			some[name] = append(append(append([]byte{}, data[:first]...), bad...), data[first:]...)
-			got := read(t, log, some, nil)
+			got := read(t, some, nil)
 			got.checkPlaces(t, some)
 			if len(got.bad) != len(whole.bad)+1 {
 				t.Errorf("%s with the line %.20q: problems %v", name, bad, got.bad)
