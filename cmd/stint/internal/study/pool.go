@@ -10,90 +10,97 @@ import (
 	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
 )
 
-// job is one episode that has no end yet.
-type job struct {
-	PlannedEpisode
-	id    string
-	model string
-}
-
-// pool runs jobs in order, several at once, and at most perModel of one model at once.
+// pool is the queue of this process: jobs in order, several at once, and at most perModel of one model at once.
 type pool struct {
-	jobs     int
-	perModel int // 0 = no limit
-	pending  []job
-	run      func(context.Context, job) error
-
 	mu      sync.Mutex
 	changed *sync.Cond
-	running map[string]int // by model
-	stopped bool           // nothing new starts
-	spent   error          // the study's budget is used up
+	limits  poolLimits
+	pending []Job
+	running map[*Claim]context.CancelCauseFunc
+	stopped bool  // nothing new starts
+	spent   error // the study's budget is used up
 	errs    []error
 }
 
-// runAll starts every pending job and waits for those that were started. A job that fails does not keep the
-// others from running, unless its fault is one that they all would meet. It returns the errors and, apart
-// from them, the exhausted study budget if that is why jobs are left.
-func (p *pool) runAll(ctx context.Context) (spent, err error) {
+// poolLimits say how much runs at once.
+type poolLimits struct {
+	jobs     int
+	perModel int // 0 = no limit
+}
+
+func newPool(limits poolLimits, pending []Job) *pool {
+	p := &pool{limits: limits, pending: pending, running: map[*Claim]context.CancelCauseFunc{}}
 	p.changed = sync.NewCond(&p.mu)
-	p.running = map[string]int{}
+	return p
+}
+
+// Claim waits for room and takes the first pending job whose model has room.
+func (p *pool) Claim(ctx context.Context) *Claim {
 	wake := context.AfterFunc(ctx, func() {
 		p.mu.Lock()
 		defer p.mu.Unlock()
-		p.stopped = true
 		p.changed.Broadcast()
 	})
 	defer wake()
-	var workers sync.WaitGroup
-	for range min(p.jobs, len(p.pending)) {
-		workers.Go(func() {
-			for {
-				j, ok := p.next(ctx)
-				if !ok {
-					return
-				}
-				p.done(ctx, j, p.run(ctx, j))
-			}
-		})
-	}
-	workers.Wait()
-	return p.spent, joinSome(p.errs)
-}
-
-// next waits for the first pending job whose model has room, and takes it.
-func (p *pool) next(ctx context.Context) (job, bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for !p.stopped && ctx.Err() == nil && len(p.pending) > 0 {
-		for i, j := range p.pending {
-			if p.perModel > 0 && p.running[j.model] >= p.perModel {
-				continue
-			}
+	for !p.stopped && ctx.Err() == nil {
+		if i := p.ready(); i >= 0 {
+			c := &Claim{Job: p.pending[i]}
 			p.pending = append(p.pending[:i:i], p.pending[i+1:]...)
-			p.running[j.model]++
-			return j, true
+			c.Context, p.running[c] = context.WithCancelCause(ctx)
+			return c
+		}
+		if len(p.pending) == 0 {
+			return nil
 		}
 		p.changed.Wait()
 	}
-	return job{}, false
+	return nil
 }
 
-// done makes room for the next job and sorts the error of the last one.
-func (p *pool) done(ctx context.Context, j job, err error) {
+// ready is the index of the first pending job that may begin now, or -1.
+func (p *pool) ready() int {
+	if len(p.running) >= p.limits.jobs {
+		return -1
+	}
+	ofModel := map[string]int{}
+	for c := range p.running {
+		ofModel[c.Model]++
+	}
+	for i, j := range p.pending {
+		if p.limits.perModel == 0 || ofModel[j.Model] < p.limits.perModel {
+			return i
+		}
+	}
+	return -1
+}
+
+// Deliver makes room for the next job and sorts the error of the last one. A job that fails does not keep the others
+// from running, unless its fault is one that they all would meet.
+func (p *pool) Deliver(c *Claim, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.running[j.model]--
+	ended := c.Context.Err()
+	p.running[c](nil)
+	delete(p.running, c)
 	p.changed.Broadcast()
 	var budget *gateway.BudgetError
 	switch {
-	case err == nil || ctx.Err() != nil && errors.Is(err, ctx.Err()):
+	case err == nil || ended != nil && errors.Is(err, ended):
 	case errors.As(err, &budget) && budget.Scope == gateway.ScopeStudy:
 		p.spent, p.stopped = budget, true
 	default:
 		p.errs = append(p.errs, err)
 		p.stopped = p.stopped || hostIsFull(err)
 	}
+}
+
+// Result returns the errors of all jobs, the first of them in full.
+func (p *pool) Result() (spent, err error) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.spent, joinSome(p.errs)
 }
 
 // hostIsFull reports whether every other episode would fail in the same way.

@@ -29,6 +29,8 @@ type RunOptions struct {
 	MaxChecks    int     // checks per grading, for studies without a model; 0 = all
 	GradeNone    bool    // refused in this version
 
+	Queue func(pending []Job) Queue // hands out the episodes that have no end yet; nil = the pool of this process
+
 	Progress    func(Event)           // called from several goroutines; nil = silent
 	OnPlan      func(*Plan)           // called once before anything runs, unless there is nothing to do
 	OnStart     func(total, done int) // called once when episodes begin: how many were asked for, how many have ended
@@ -177,8 +179,7 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 		w.opt.OnStart(len(selected), len(selected)-len(pending))
 	}
 	began = w.opt.Now()
-	p := &pool{jobs: w.study.jobs(w.opt.Jobs), perModel: w.study.Jobs.PerModel, pending: pending, run: w.episode}
-	spent, err := p.runAll(ctx)
+	spent, err := drain(ctx, w.queue(pending), w.episode)
 	err = errors.Join(err, w.close())
 	sum.Ran = w.opt.Now().Sub(began)
 	sum.BudgetReached = spent
@@ -297,8 +298,8 @@ func (w *work) id(e PlannedEpisode) string {
 }
 
 // pending lists the episodes that have no end yet, or were stopped and shall be tried again.
-func (w *work) pending(selected []PlannedEpisode) ([]job, error) {
-	var out []job
+func (w *work) pending(selected []PlannedEpisode) ([]Job, error) {
+	var out []Job
 	for _, e := range selected {
 		id := w.id(e)
 		st, err := episodeState(w.dir.EpisodeDir(id))
@@ -306,7 +307,7 @@ func (w *work) pending(selected []PlannedEpisode) ([]job, error) {
 			return nil, err
 		}
 		if st == stateOpen || st == stateStopped && w.opt.RetryStopped {
-			out = append(out, job{PlannedEpisode: e, id: id, model: w.study.Config(e.Config).Model})
+			out = append(out, Job{PlannedEpisode: e, ID: id, Model: w.study.Config(e.Config).Model})
 		}
 	}
 	return out, nil
@@ -329,6 +330,14 @@ func (w *work) count(sum *Summary, selected []PlannedEpisode) error {
 		}
 	}
 	return nil
+}
+
+// queue is where the run takes its episodes from.
+func (w *work) queue(pending []Job) Queue {
+	if w.opt.Queue != nil {
+		return w.opt.Queue(pending)
+	}
+	return newPool(poolLimits{jobs: w.study.jobs(w.opt.Jobs), perModel: w.study.Jobs.PerModel}, pending)
 }
 
 // equip makes what all episodes share: the sandbox, an agent per configuration, the study's budget.
@@ -374,7 +383,7 @@ func (w *work) equip(ctx context.Context) error {
 }
 
 // episode runs one job to its end.
-func (w *work) episode(ctx context.Context, j job) error {
+func (w *work) episode(ctx context.Context, j Job) error {
 	m, release, err := w.lib.use(ctx, j.Scenario)
 	if err != nil {
 		return err
@@ -389,7 +398,7 @@ func (w *work) episode(ctx context.Context, j job) error {
 		asked.ID = model.ID
 	}
 	_, err = w.opt.episode(ctx, episode.Spec{
-		Dir: w.dir.EpisodeDir(j.id), ID: j.id,
+		Dir: w.dir.EpisodeDir(j.ID), ID: j.ID,
 		Start: logs.EpisodeStart{
 			Study: s.Name, Config: c.Name, Model: asked, Harness: w.used(c.Harness, agent),
 			Feedback: c.Feedback, Retries: c.Retries, ProcessRetries: c.ProcessRetries, Session: c.Session, Delivery: c.Delivery, Mode: s.Mode,
