@@ -193,6 +193,7 @@ type churn struct {
 type treeWalk struct {
 	blobs  *Blobs
 	differ func(name string, a, b treeEntry) error
+	links  bool // differ is told of links and of executable bits too
 }
 
 func (c *treeWalk) load(tree string) ([]treeEntry, error) {
@@ -251,13 +252,13 @@ func (c *treeWalk) entries(a, b treeEntry, dir string, depth int) error {
 	if err := c.folders(aDir, bDir, name, depth+1); err != nil {
 		return err
 	}
-	if !a.isFile() {
+	if !a.isFile() && (!c.links || a.kind != symlink) {
 		a = treeEntry{}
 	}
-	if !b.isFile() {
+	if !b.isFile() && (!c.links || b.kind != symlink) {
 		b = treeEntry{}
 	}
-	if a.sha == b.sha {
+	if a.sha == b.sha && (!c.links || a.kind == b.kind && a.target == b.target) {
 		return nil
 	}
 	return c.differ(name, a, b)
