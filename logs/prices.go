@@ -11,10 +11,13 @@ import (
 	"math"
 	"os"
 	"sort"
+	"strings"
 	"sync"
 	"time"
 
 	"github.com/goccy/go-yaml"
+	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/parser"
 )
 
 //go:embed prices.yaml
@@ -53,9 +56,18 @@ type usd struct {
 }
 
 // PriceError is a price table that cannot be used.
-type PriceError struct{ File, Text string }
+type PriceError struct {
+	File string
+	Line int // of the entry; 0 = the file as a whole, or the text names the place
+	Text string
+}
 
-func (e *PriceError) Error() string { return fmt.Sprintf("prices %s: %s", e.File, e.Text) }
+func (e *PriceError) Error() string {
+	if e.Line > 0 {
+		return fmt.Sprintf("prices %s:%d: %s", e.File, e.Line, e.Text)
+	}
+	return fmt.Sprintf("prices %s: %s", e.File, e.Text)
+}
 
 // Hint tells the way out.
 func (e *PriceError) Hint() string {
@@ -103,7 +115,7 @@ func ParsePrices(name string, b []byte) (*Prices, error) {
 		target = &file.Prices
 	}
 	if err := yaml.NewDecoder(bytes.NewReader(b), yaml.Strict()).Decode(target); err != nil && !errors.Is(err, io.EOF) {
-		return nil, &PriceError{File: name, Text: yaml.FormatError(err, false, true)}
+		return nil, &PriceError{File: name, Text: shortLines(yaml.FormatError(err, false, true))}
 	}
 	p := &Prices{name: file.Name, source: b, byModel: map[string][]price{}}
 	if p.name == "" {
@@ -112,10 +124,43 @@ func ParsePrices(name string, b []byte) (*Prices, error) {
 	}
 	for i, e := range file.Prices {
 		if err := p.add(e); err != nil {
-			return nil, &PriceError{File: name, Text: fmt.Sprintf("entry %d: %s", i+1, err)}
+			return nil, &PriceError{File: name, Line: entryLine(b, i), Text: fmt.Sprintf("entry %d: %s", i+1, err)}
 		}
 	}
 	return p, nil
+}
+
+// shortLines cuts the lines of a message that shows the source, which may hold lines of any length.
+func shortLines(s string) string {
+	const most = 160
+	lines := strings.Split(s, "\n")
+	for i, l := range lines {
+		if r := []rune(l); len(r) > most {
+			lines[i] = string(r[:most]) + "…"
+		}
+	}
+	return strings.Join(lines, "\n")
+}
+
+// entryLine is the line on which the i-th entry of a table that can be parsed begins, 0 if it is not found.
+func entryLine(b []byte, i int) int {
+	file, err := parser.ParseBytes(b, 0)
+	if err != nil || len(file.Docs) == 0 {
+		return 0
+	}
+	list := file.Docs[0].Body
+	if m, ok := list.(*ast.MappingNode); ok {
+		for _, v := range m.Values {
+			if v.Key.String() == "prices" {
+				list = v.Value
+			}
+		}
+	}
+	seq, ok := list.(*ast.SequenceNode)
+	if !ok || i >= len(seq.Values) {
+		return 0
+	}
+	return seq.Values[i].GetToken().Position.Line
 }
 
 func skipComments(b []byte) []byte {
@@ -160,6 +205,15 @@ func (p *Prices) Name() string { return p.name }
 
 // YAML returns the table as it was read, to be kept with a study.
 func (p *Prices) YAML() []byte { return bytes.Clone(p.source) }
+
+// Len is the number of entries.
+func (p *Prices) Len() int {
+	n := 0
+	for _, list := range p.byModel {
+		n += len(list)
+	}
+	return n
+}
 
 // Known says whether the model has a price on that day.
 func (p *Prices) Known(model string, day time.Time) bool {

@@ -98,7 +98,8 @@ func TestLoadPrices(t *testing.T) {
 		{"- {from: 2026-06-01}", "entry 1: model is missing"},
 		{"- {model: m, usd_per_mtok: {input: -1}}", "price of m is no amount"},
 		{"- {model: m, usd_per_mtok: {input: .nan}}", "price of m is no amount"},
-		{"- {model: m}\n- {model: m}", "entry 2: m has two prices"},
+		{"- {model: m}\n- {model: m}", ":2: entry 2: m has two prices"},
+		{"name: x\nprices:\n  - {model: m}\n\n  - model: n\n    usd_per_mtok: {output: -1}", ":5: entry 2: price of n is no amount"},
 		{"prices: 3", "prices"},
 	} {
 		write(c.text)

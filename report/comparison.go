@@ -198,6 +198,8 @@ const (
 	CodeUnreadable       = "UNREADABLE_RECORDS" // records of the source could not be read
 	CodeStoppedTested    = "STOPPED_TESTED"     // a pair with stopped runs, tested by the test that knows about them
 	CodeInfraEnds        = "INFRA_ENDS"         // runs ended in the agent's own infrastructure; how far the mean could lie
+	CodeRepriced         = "REPRICED"           // dollars are those of another price table than the recorded ones
+	CodeNoPrice          = "NO_PRICE"           // a model has no price in that table
 	CodeFamilyPartly     = "FAMILY_PARTLY_RUN"  // a declared pair names a configuration without runs
 )
 

@@ -33,6 +33,8 @@ type compareFlags struct {
 	at         int
 	causes     bool
 	columns    logs.OutcomeColumns
+	prices     string                 // file of a price table
+	table      *logs.Prices           // what it holds, to be used instead of the recorded dollars; nil: none was given
 	set        func(name string) bool // whether a flag was given; nil: none was
 }
 

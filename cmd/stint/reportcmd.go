@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -13,9 +14,14 @@ import (
 	"github.com/stint-bench/stint/report"
 )
 
+// reportFlags are the flags of report as given.
+type reportFlags struct {
+	out string
+	compareFlags
+}
+
 func newReportCmd(e *env) *cobra.Command {
-	var out string
-	var f compareFlags
+	var f reportFlags
 	cmd := &cobra.Command{
 		Use:   "report SOURCE",
 		Short: "A page with figures, LaTeX, Markdown and all numbers",
@@ -24,7 +30,10 @@ index.html, one file that opens from disk; report.md with the same in Markdown; 
 and results.tex for a paper; figures/ as SVG, PNG and CSV; and summary.json with all
 numbers. SOURCE may also be a folder of tables or a file of outcomes, which gives the
 parts its data allow; it then needs -o. The folder is replaced as a whole; the same input
-gives the same bytes.`,
+gives the same bytes.
+
+--prices prices the recorded tokens anew, without a rerun; what has no price in the file has
+an unknown cost.`,
 		Example: "  " + e.Self + " report runs/demo\n  " + e.Self + " report runs/demo -o detailed --filter feedback:detailed\n" +
 			"  " + e.Self + " report outcomes.csv --cap 101 -o outcomes-report",
 		Args: cobra.ExactArgs(1),
@@ -33,64 +42,46 @@ gives the same bytes.`,
 			if err := f.check(); err != nil {
 				return err
 			}
-			return reportOf(cmd.Context(), e, args[0], out, f)
+			return reportOf(cmd.Context(), e, args[0], f)
 		},
 	}
 	fl := cmd.Flags()
-	fl.StringVarP(&out, "out", "o", "", "folder for the report (default DIR/report)")
+	fl.StringVarP(&f.out, "out", "o", "", "folder for the report (default DIR/report)")
 	fl.StringVar(&f.filter, "filter", "", "use only the runs that match `EXPR`")
+	fl.StringVar(&f.outcome, "outcome", "", "turns_passed, full, share or usd (default what the study declared)")
+	fl.StringVar(&f.prices, "prices", "", "dollars by the price table in this `FILE` instead of those recorded")
 	columnFlags(cmd, &f.columns)
 	return cmd
 }
 
 // writeReport writes the report of a run directory to out, by default DIR/report.
 func writeReport(e *env, dir, out, filter string) error {
-	return reportOf(context.Background(), e, dir, out, compareFlags{filter: filter})
+	return reportOf(context.Background(), e, dir, reportFlags{out: out, compareFlags: compareFlags{filter: filter}})
 }
 
 // reportOf writes the report of any source that compare takes.
-func reportOf(ctx context.Context, e *env, source, out string, f compareFlags) error {
-	src, err := readSources(ctx, e, []string{source}, f)
+func reportOf(ctx context.Context, e *env, source string, f reportFlags) error {
+	var err error
+	if f.table, err = loadPrices(f.prices); err != nil {
+		return err
+	}
+	src, c, err := compareForReport(ctx, e, source, f)
 	if err != nil {
 		return err
 	}
-	if src.tables == nil && !src.options.Episodes {
-		mentionCap(e, src.set)
-	}
-	if err := checkNested(src.set); err != nil {
-		return err
-	}
-	c, err := report.Compare(src.set, src.options)
-	if err != nil {
-		return err
-	}
+	out := f.out
 	if out == "" {
 		if src.dir == nil {
 			return inputErrorf("name the folder for the report with -o", "%s is no run directory: it has no place for a report", clean(source))
 		}
 		out = src.dir.ReportDir()
 	}
-	// Neither the name of the folder nor the way stint was started belongs into the report: the same journals
-	// give the same bytes.
-	again := "stint report DIR"
-	if src.tables == nil {
-		again = "stint report FILE"
-	}
-	if f.filter != "" {
-		again += " --filter " + shellQuote(f.filter)
-	}
-	if f.given("cap") {
-		again += fmt.Sprintf(" --cap %v", f.columns.Cap)
-	}
 	audit, err := auditOf(src.dir, src.tables)
 	if err != nil {
 		return err
 	}
-	name := src.study
-	if name == "" {
-		name = filepath.Base(filepath.Clean(source))
-	}
-	if err := report.Write(out, report.Input{Study: name, Comparison: c, Tables: src.tables, Again: again, Version: stintVersion(), Audit: audit}); err != nil {
+	in := report.Input{Study: src.nameOr(source), Comparison: c, Tables: src.tables, Again: f.command(src), Version: stintVersion(), Audit: audit}
+	if err := report.Write(out, in); err != nil {
 		return fmt.Errorf("writing the report of %s: %w", clean(source), err)
 	}
 	fmt.Fprintf(e.Stdout, "%s\n", clean(filepath.Join(out, "index.html")))
@@ -98,8 +89,54 @@ func reportOf(ctx context.Context, e *env, source, out string, f compareFlags) e
 		e.next("classify %s   # why the runs failed; then report again", shellQuote(source))
 		return nil
 	}
-	e.next("compare %s --json", shellQuote(source))
+	e.next("compare %s --json", strings.Join(append([]string{shellQuote(source)}, f.again()...), " "))
 	return nil
+}
+
+// compareForReport reads one source and compares what is in it.
+func compareForReport(ctx context.Context, e *env, source string, f reportFlags) (*comparedSource, *report.Comparison, error) {
+	src, err := readSources(ctx, e, []string{source}, f.compareFlags)
+	if err != nil {
+		return nil, nil, err
+	}
+	if src.tables == nil && !src.options.Episodes {
+		mentionCap(e, src.set)
+	}
+	if err := checkNested(src.set); err != nil {
+		return nil, nil, err
+	}
+	c, err := report.Compare(src.set, src.options)
+	return src, c, err
+}
+
+// nameOr is the name of the study, or that of the file it came from.
+func (s *comparedSource) nameOr(source string) string {
+	if s.study != "" {
+		return s.study
+	}
+	return filepath.Base(filepath.Clean(source))
+}
+
+// command is the command that makes the report again. Neither the names of folders and files nor the way stint was
+// started belong into a report: the same journals give the same bytes.
+func (f *reportFlags) command(src *comparedSource) string {
+	again := "stint report DIR"
+	if src.tables == nil {
+		again = "stint report FILE"
+	}
+	if f.filter != "" {
+		again += " --filter " + shellQuote(f.filter)
+	}
+	if f.outcome != "" {
+		again += " --outcome " + shellQuote(f.outcome)
+	}
+	if f.prices != "" {
+		again += " --prices FILE"
+	}
+	if f.given("cap") {
+		again += fmt.Sprintf(" --cap %v", f.columns.Cap)
+	}
+	return again
 }
 
 // stintVersion is the version this executable was built from, "devel" for a working tree.

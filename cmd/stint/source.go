@@ -178,6 +178,11 @@ func readFolder(e *env, name string, f compareFlags, filter *logs.Expr) (*compar
 	if err := part.filterTables(filter); err != nil {
 		return nil, err
 	}
+	if f.table != nil {
+		if err := part.reprice(e, f.table, f.prices); err != nil {
+			return nil, err
+		}
+	}
 	outcome := f.outcome
 	if outcome == "" {
 		outcome = part.options.Primary
@@ -273,6 +278,9 @@ func (s *comparedSource) filterTables(filter *logs.Expr) error {
 
 // readOutcomeFile reads a file of outcomes; shown is its name in messages.
 func readOutcomeFile(e *env, path, shown string, f compareFlags, filter *logs.Expr) (*comparedSource, error) {
+	if f.table != nil {
+		return nil, inputErrorf("leave it out, or name a run directory or its tables", "--prices: %s is a file of outcomes, which holds no tokens to price", clean(shown))
+	}
 	cols := f.columns
 	if f.outcome != "" {
 		if cols.Value != "" && cols.Value != f.outcome {

@@ -53,6 +53,8 @@ func many(n int, text string) string { return strings.Repeat(text+" ", n) }
 var otherCodes = map[string]string{
 	stats.CodeStoppedUntested: "no longer given",
 	stats.CodeNested:          "an error: testdata/script/bad_statistics.txt",
+	report.CodeRepriced:       "only with --prices: TestReportPrices",
+	report.CodeNoPrice:        "only with --prices: TestReportPrices",
 	stats.CodeBudgetVisible:   "an error of retry curves: prompts never tell the budget",
 }
 

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stint-bench/stint/logs"
+	"github.com/stint-bench/stint/report"
+)
+
+// billedTables are a study of two configurations on six scenarios whose tokens are known: an episode of harness k and
+// scenario i passes i+3k of 20 turns, each in one attempt of 1000 input, 3000 cached and 100 output tokens; one more
+// attempt fails, and the second scenario begins with an attempt that was void.
+func billedTables(study, model string, harnesses ...string) *logs.Tables {
+	n := func(v int64) *int64 { return &v }
+	t := &logs.Tables{}
+	began := time.Date(2026, 6, 2, 10, 0, 0, 0, time.UTC)
+	for k, h := range harnesses {
+		for i := range 6 {
+			id := fmt.Sprintf("%06x%06x", k+1, i+1)
+			passed, end := i+3*k, "failed"
+			e := logs.EpisodeRow{
+				Study: study, Episode: id, Config: model + "+" + h + "/detailed/r0", Model: model, Harness: h, HarnessVersion: "1", Feedback: "detailed",
+				Scenario: fmt.Sprintf("s%02d", i+1), ScenarioSHA: fmt.Sprintf("%064d", i+1), Repeat: 1, TurnsMax: 20, TurnsPassed: &passed,
+				Mode: "fail-stop", Validity: "valid", EndReason: &end, Session: "continue", Delivery: "delta", Sandbox: "none 1", Started: &began,
+				Place: logs.Place{File: "episodes/" + id + "/journal.jsonl", Length: 1}}
+			e.Input, e.Cached, e.Output = n(1000*int64(passed+1)), n(3000*int64(passed+1)), n(100*int64(passed+1))
+			t.Episodes = append(t.Episodes, e)
+			void := "host"
+			if i == 2 {
+				void = "provider_error"
+			}
+			for turn := range passed + 1 {
+				yes, clean, used, zero := turn < passed, "clean", 1, 0
+				t.Turns = append(t.Turns, logs.TurnRow{Episode: id, Turn: turn, AttemptsUsed: &used, Passed: &yes, Place: e.Place})
+				a := logs.AttemptRow{Episode: id, Turn: turn, Kind: "first", Completion: &clean, Place: e.Place}
+				a.Input, a.Cached, a.Output, a.Offset = n(1000), n(3000), n(100), int64(2*turn+1)
+				if turn == 0 && (i == 1 || i == 2) {
+					gone := a
+					gone.VoidOf, gone.VoidReason = &zero, &void
+					gone.Offset = 0
+					t.Attempts = append(t.Attempts, gone)
+				}
+				a.Attempt, a.Passed = &zero, &yes
+				t.Attempts = append(t.Attempts, a)
+			}
+		}
+	}
+	return t
+}
+
+// writeTables writes tables for a test and returns their folder.
+func writeTables(t *testing.T, dir, name string, tables *logs.Tables) string {
+	t.Helper()
+	if err := logs.WriteTables(filepath.Join(dir, name), tables); err != nil {
+		t.Fatal(err)
+	}
+	return name
+}
+
+// reportOn runs report and returns its summary and its files by name.
+func reportOn(t *testing.T, dir string, args ...string) (report.Report, map[string]string) {
+	t.Helper()
+	stint(t, dir, exitDone, append([]string{"report", "-q", "-o", "out"}, args...)...)
+	files := map[string]string{}
+	err := filepath.WalkDir(filepath.Join(dir, "out"), func(path string, d os.DirEntry, err error) error {
+		if err != nil || d.IsDir() {
+			return err
+		}
+		b, err := os.ReadFile(path)
+		rel, _ := filepath.Rel(filepath.Join(dir, "out"), path)
+		files[filepath.ToSlash(rel)] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var r report.Report
+	if err := json.Unmarshal([]byte(files["summary.json"]), &r); err != nil {
+		t.Fatal(err)
+	}
+	return r, files
+}
+
+// TestReportPrices: a price table prices what was recorded, in every form of the report; a model without a price has no
+// cost; what is no price table is refused with its place.
+func TestReportPrices(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	both := billedTables("s", "m", "a", "b")
+	for i := range both.Episodes {
+		if e := &both.Episodes[i]; e.Harness == "b" {
+			e.Model, e.Config = "n", strings.Replace(e.Config, "m+", "n+", 1)
+		}
+	}
+	tables := writeTables(t, dir, "tables", both)
+	writeFile(t, dir, "p.yaml", "name: june\nprices:\n  - {model: m, from: 2026-06-01, usd_per_mtok: {input: 10, cached: 1, output: 100}}\n")
+	got, files := reportOn(t, dir, tables, "--prices", "p.yaml")
+	const each = (1000*10 + 3000*1 + 100*100) / 1e6 // dollars of an attempt
+	for _, c := range got.Comparison.Configs {
+		switch {
+		case c.Factors["model"] == "n" && c.USD != nil:
+			t.Errorf("%s without a price costs %v", c.Config, *c.USD)
+		case c.Factors["model"] == "m" && (c.USD == nil || math.Abs(*c.USD-3.5*each) > 1e-9):
+			t.Errorf("%s costs %v, want %v", c.Config, c.USD, 3.5*each)
+		}
+	}
+	for _, code := range []string{report.CodeRepriced, report.CodeNoPrice} {
+		for _, form := range []string{"index.html", "report.md", "summary.json"} {
+			if !strings.Contains(files[form], code) {
+				t.Errorf("%s does not tell %s", form, code)
+			}
+		}
+	}
+	if plain, _ := reportOn(t, dir, tables); plain.Comparison.Configs[0].USD != nil {
+		t.Error("dollars that nobody recorded")
+	}
+	writeFile(t, dir, "bad.yaml", "- {model: m}\n\n- {model: n, usd_per_mtok: {input: -1}}\n")
+	writeFile(t, dir, "none.yaml", "# nothing\n")
+	writeFile(t, dir, "other.yaml", "- {model: z, usd_per_mtok: {input: 1, output: 1}}\n")
+	writeFile(t, dir, "o.csv", "config,scenario,turns\na,x,3\nb,x,5\n")
+	for _, bad := range []struct{ file, source, want string }{
+		{"bad.yaml", tables, "bad.yaml:3: entry 2: price of n is no amount"},
+		{"out/summary.json", tables, `out/summary.json: [`},
+		{"none.yaml", tables, "none.yaml holds no price"},
+		{"other.yaml", tables, "has no price for any model of this study: m on 2026-06-02, n on 2026-06-02"},
+		{"gone.yaml", tables, "there is no gone.yaml"},
+		{"tables", tables, "tables is no file"},
+		{"p.yaml", "o.csv", "o.csv is a file of outcomes, which holds no tokens to price"},
+	} {
+		_, errs := stint(t, dir, exitInput, "report", bad.source, "-o", "bad", "--prices", bad.file)
+		if !strings.Contains(errs, bad.want) || !strings.Contains(errs, "hint: ") {
+			t.Errorf("--prices %s: %s, want %q and a hint", bad.file, errs, bad.want)
+		}
+	}
+}
+
+// TestReportOutcome: the other outcomes of compare, with intervals only.
+func TestReportOutcome(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	tables := writeTables(t, dir, "tables", billedTables("s", "m", "a", "b"))
+	got, files := reportOn(t, dir, tables, "--outcome", "share")
+	if got.Comparison.Outcome != "share" || math.Abs(*got.Comparison.Configs[0].Mean-5.5/20) > 1e-9 || !strings.Contains(files["report.md"], "stint report DIR --outcome share") {
+		t.Errorf("outcome %s, mean %v", got.Comparison.Outcome, *got.Comparison.Configs[0].Mean)
+	}
+	if _, errs := stint(t, dir, exitInput, "report", tables, "-o", "bad", "--outcome", "luck"); !strings.Contains(errs, `there is no outcome "luck"`) {
+		t.Error(errs)
+	}
+}
