@@ -2,7 +2,6 @@ package report
 
 import (
 	"fmt"
-	"image/color"
 	"slices"
 	"strconv"
 	"strings"
@@ -14,8 +13,10 @@ import (
 
 // The causes figure shows so many configurations, and so many leaves of a cause apart.
 const (
-	maxCausePanels = 12
-	maxLeaves      = 3
+	maxCausePanels  = 12
+	maxNarrowCauses = 5
+	maxLeaves       = 3
+	maxEndings      = 8 // of one configuration, so that their labels have room
 )
 
 // An ending is a cause and, within it, a leaf; "" stands for all other leaves.
@@ -46,9 +47,8 @@ func CausesFigure(c *Comparison) (fig Figure, ok bool, err error) {
 	if err != nil || len(panels) == 0 {
 		return Figure{}, false, err
 	}
-	th := lightTheme()
-	p := causePlot{c: c, th: th, panels: panels}
-	fig, err = drawFigure(Figure{Name: "causes", Title: "What ended the runs"}, th, &p)
+	p := causePlot{c: c, panels: panels}
+	fig, err = drawFigure(Figure{Name: "causes", Title: "What ended the runs"}, &p)
 	return fig, err == nil, err
 }
 
@@ -87,8 +87,20 @@ func (c *Comparison) causePanels() ([]causePanel, error) {
 	return out, nil
 }
 
-// endings lists the causes of a configuration's failed runs with their most frequent leaves.
+// endings lists the causes of a configuration's failed runs with their most frequent leaves, as many as there is room
+// to name.
 func (r *ConfigResult) endings() []ending {
+	leaves := maxLeaves
+	out := r.endingsWith(leaves)
+	for len(out) > maxEndings && leaves > 0 {
+		leaves--
+		out = r.endingsWith(leaves)
+	}
+	return out
+}
+
+// endingsWith lists the causes with at most so many leaves of each.
+func (r *ConfigResult) endingsWith(leaves int) []ending {
 	var out []ending
 	for _, k := range causes() {
 		count := make(map[string]int)
@@ -101,8 +113,8 @@ func (r *ConfigResult) endings() []ending {
 		slices.SortStableFunc(names, func(a, b string) int { return count[b] - count[a] })
 		rest := count[""] > 0
 		names = slices.DeleteFunc(names, func(s string) bool { return s == "" })
-		if len(names) > maxLeaves {
-			names, rest = names[:maxLeaves], true
+		if len(names) > leaves {
+			names, rest = names[:leaves], true
 		}
 		for i, n := range names {
 			out = append(out, ending{k, n, 1 - 0.25*float64(i)})
@@ -157,44 +169,65 @@ type causePlot struct {
 	th     theme
 	panels []causePanel
 	grid   panelGrid
+	area   vg.Length // height of a plot
+	below  vg.Length // room for a second row of the key
 	height vg.Length
 }
 
 const (
-	causeArea   = vg.Length(96)
-	causePanelH = causeArea + 40
-	causeLabel  = vg.Length(72)
+	causeArea  = vg.Length(96)
+	causeFrame = vg.Length(40) // above and below the area
+	causeLabel = vg.Length(72)
 )
 
-func (p *causePlot) layout() vg.Length {
-	p.grid = newPanelGrid(p.th, min(len(p.panels), maxCausePanels), 3, causePanelH)
-	p.height = causePanelH*vg.Length(p.grid.rows()) + 34
-	p.grid.top = p.height - 14
+func (p *causePlot) layout(th theme) vg.Length {
+	p.th = th
+	across, most := 3, maxCausePanels
+	p.area = causeArea
+	if th.narrow() {
+		across, most, p.area = 1, maxNarrowCauses, 80
+	}
+	h := p.area + causeFrame
+	p.grid = newPanelGrid(th, min(len(p.panels), most), across, h)
+	p.height = h*vg.Length(p.grid.rows()) + 34
+	p.below = 0
+	if th.narrow() {
+		p.below = keyRow // the key takes two rows
+		p.height += keyRow
+	}
+	p.grid.top = p.height - 14 - p.below
 	return p.height
 }
 
 func (p *causePlot) paint(s *sheet) {
 	th := p.th
-	x, y := figureMargin, p.height-10
-	key := func(col color.Color, word string) {
-		s.rect(x, y-1, x+8, y+6, col)
-		s.text(x+11, y, flushLeft, th.tickSize, th.text, word)
-		x += 11 + s.width(word, th.tickSize) + 12
+	var items []keyItem
+	key := func(word string, paint func(x0, y0, x1, y1 vg.Length)) {
+		items = append(items, keyItem{word, 8, func(x, y vg.Length) { paint(x, y-1, x+8, y+6) }})
 	}
 	for _, k := range causes() {
 		if slices.ContainsFunc(p.panels, func(q causePanel) bool {
 			return slices.ContainsFunc(q.endings, func(e ending) bool { return e.cause == k })
 		}) {
-			key(th.ofCause(k), k.String())
+			key(k.String(), func(x0, y0, x1, y1 vg.Length) { p.patch(s, k, 1, x0, y0, x1, y1) })
 		}
 	}
-	key(th.full, "full pass")
-	s.text(x, y, flushLeft, th.tickSize, th.text, "no colour: still going")
+	key("full pass", func(x0, y0, x1, y1 vg.Length) { s.rect(x0, y0, x1, y1, th.full) })
+	items = append(items, keyItem{word: "no colour: still going"})
+	s.key(figureMargin, p.height-10, figureMargin, th.page-figureMargin, items)
 	for i := range p.grid.n {
 		left, top := p.grid.at(i)
 		p.paintPanel(s, &p.panels[i], left, top)
 	}
 	s.text(th.page/2, figureMargin-1, centred, th.textSize, th.text, "turns passed")
+}
+
+// patch fills a rectangle with the colour of a cause; what is unknown is hatched, so that it is told apart in print.
+func (p *causePlot) patch(s *sheet, k cause, tint float64, x0, y0, x1, y1 vg.Length) {
+	s.rect(x0, y0, x1, y1, thin(p.th.ofCause(k), tint))
+	if k == causeUnknown {
+		s.hatch(x0, y0, x1, y1, 2.6, p.th.bench)
+	}
 }
 
 // upper is the end of the time axis.
@@ -216,11 +249,14 @@ func (p *causePlot) paintPanel(s *sheet, q *causePanel, left, top vg.Length) {
 	w := p.grid.width - 8
 	s.text(left, top-12, flushLeft, th.textSize, th.text, s.shorten(s.printable(p.c.Short(q.config)), th.textSize, w))
 	label := causeLabel
-	if p.grid.across == 1 {
+	switch {
+	case th.narrow():
+		label = 84
+	case p.grid.across == 1:
 		label = 120
 	}
 	x := axis{lo: 0, hi: p.upper(), from: left + 26, to: left + w - label}
-	y := axis{lo: 0, hi: 1, from: top - 22 - causeArea, to: top - 22}
+	y := axis{lo: 0, hi: 1, from: top - 22 - p.area, to: top - 22}
 	for _, v := range []float64{0, 0.5, 1} {
 		s.line(x.from, y.at(v), x.to, y.at(v), th.gridWidth, th.grid, nil)
 		s.text(x.from-4, y.at(v)-2.4, flushRight, th.tickSize, th.text, number(100*v, 0)+" %")
@@ -232,6 +268,9 @@ func (p *causePlot) paintPanel(s *sheet, q *causePanel, left, top vg.Length) {
 			upper[k] = lower[k] + q.cif.CIF[i][k]
 		}
 		s.area(stairs(x, y, q.cif.Times, lower, upper), thin(th.ofCause(q.endings[i].cause), q.endings[i].tint))
+		if q.endings[i].cause == causeUnknown {
+			p.hatchStairs(s, x, y, q.cif.Times, lower, upper)
+		}
 		lower = upper
 	}
 	if q.full > 0 && len(q.cif.Survival) > 0 {
@@ -266,13 +305,24 @@ func stairs(x, y axis, times, lower, upper []float64) []vg.Point {
 	return append(up, down...)
 }
 
+// hatchStairs hatches between two step functions.
+func (p *causePlot) hatchStairs(s *sheet, x, y axis, times, lower, upper []float64) {
+	for k, t := range times {
+		end := x.hi
+		if k+1 < len(times) {
+			end = times[k+1]
+		}
+		s.hatch(x.at(t), y.at(lower[k]), x.at(end), y.at(upper[k]), 2.6, p.th.bench)
+	}
+}
+
 // paintLabels names the areas at the right with their numbers of runs, as near to them as there is room.
 func (p *causePlot) paintLabels(s *sheet, q *causePanel, left, right vg.Length, y axis) {
 	th := p.th
 	type label struct {
-		text string
-		col  color.Color
-		y    vg.Length
+		text  string
+		patch func(x0, y0, x1, y1 vg.Length)
+		y     vg.Length
 	}
 	var labels []label
 	base := 0.0
@@ -281,11 +331,13 @@ func (p *causePlot) paintLabels(s *sheet, q *causePanel, left, right vg.Length, 
 		if n := len(q.cif.Times); n > 0 {
 			h = q.cif.CIF[i][n-1]
 		}
-		labels = append(labels, label{strconv.Itoa(q.counts[i]) + " " + s.printable(q.words(i)), thin(th.ofCause(q.endings[i].cause), q.endings[i].tint), y.at(base + h/2)})
+		labels = append(labels, label{strconv.Itoa(q.counts[i]) + " " + s.printable(q.words(i)), func(x0, y0, x1, y1 vg.Length) {
+			p.patch(s, q.endings[i].cause, q.endings[i].tint, x0, y0, x1, y1)
+		}, y.at(base + h/2)})
 		base += h
 	}
 	if q.full > 0 {
-		labels = append(labels, label{strconv.Itoa(q.full) + " full pass", th.full, y.at((base + 1) / 2)})
+		labels = append(labels, label{strconv.Itoa(q.full) + " full pass", func(x0, y0, x1, y1 vg.Length) { s.rect(x0, y0, x1, y1, th.full) }, y.at((base + 1) / 2)})
 	}
 	const room = vg.Length(8.6)
 	for i := range labels {
@@ -303,7 +355,7 @@ func (p *causePlot) paintLabels(s *sheet, q *causePanel, left, right vg.Length, 
 		labels[i].y = min(labels[i].y, most)
 	}
 	for _, l := range labels {
-		s.rect(left, l.y-2, left+4, l.y+2, l.col)
+		l.patch(left, l.y-2, left+4, l.y+2)
 		s.text(left+6, l.y-2.4, flushLeft, th.tickSize, th.text, s.shorten(l.text, th.tickSize, right-left-6))
 	}
 }
@@ -313,10 +365,7 @@ func (p *causePlot) caption() string {
 	if p.c.hasStopped() {
 		s += " Stopped runs leave without a cause."
 	}
-	if p.grid.n < len(p.panels) {
-		s += fmt.Sprintf(" %d more configurations are in the CSV file.", len(p.panels)-p.grid.n)
-	}
-	return s
+	return s + moreWords(p.grid.n, len(p.panels), maxNarrowCauses)
 }
 
 // sentence tells the causes of the first four configurations.

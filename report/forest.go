@@ -16,23 +16,8 @@ const maxForestRows = 200
 // Forest draws the mean of every configuration with its interval, highest first: faint dots are scenarios, the
 // bar at the right is the share of full passes. Without configurations it says so.
 func Forest(c *Comparison) (Figure, error) {
-	th := lightTheme()
-	f := forest{c: c, th: th, rows: c.Configs[:min(len(c.Configs), maxForestRows)], width: th.page, bar: shareBar}
-	fig := Figure{Name: "mean-turns", Title: "Mean " + c.valueWords() + " by configuration"}
-	h := f.layout()
-	var err error
-	if fig.SVG, fig.PNG, err = picture(fig.Title, th, f.width, h, f.paint); err != nil {
-		return Figure{}, err
-	}
-	f.width, f.bar = th.column, 0
-	if fig.Column, err = vectorPicture(fig.Title, th, f.width, h, f.paint); err != nil {
-		return Figure{}, err
-	}
-	if fig.CSV, err = forestCSV(c); err != nil {
-		return Figure{}, err
-	}
-	fig.Caption, fig.Sentence = f.caption(), c.meansSentence()
-	return fig, nil
+	f := forest{c: c, rows: c.Configs[:min(len(c.Configs), maxForestRows)]}
+	return drawFigure(Figure{Name: "mean-turns", Title: "Mean " + c.valueWords() + " by configuration"}, &f)
 }
 
 // valueWords names the values on an axis, with the cap.
@@ -64,7 +49,11 @@ const (
 )
 
 // layout chooses the heights.
-func (f *forest) layout() vg.Length {
+func (f *forest) layout(th theme) vg.Length {
+	f.th, f.width, f.bar = th, th.page, shareBar
+	if th.narrow() {
+		f.bar = 0
+	}
 	f.rowH = 14
 	if len(f.rows) > 26 {
 		f.rowH = 11.5
@@ -233,8 +222,12 @@ func (f *forest) caption() string {
 	return s
 }
 
-// forestCSV holds the numbers of the figure.
-func forestCSV(c *Comparison) ([]byte, error) {
+// sentence tells the means.
+func (f *forest) sentence() string { return f.c.meansSentence() }
+
+// csv holds the numbers of the figure.
+func (f *forest) csv() ([]byte, error) {
+	c := f.c
 	rows := [][]string{{"row", "config", "scenario", "value", "ci_lo", "ci_hi", "full", "n"}}
 	for i := range c.Configs {
 		r := &c.Configs[i]

@@ -17,13 +17,12 @@ import (
 // and with at most two configurations a log-log band of 95 % is shown. Below stand the numbers of runs known to
 // have gone that far. At most eight lines are told apart, those with the highest means; the others are grey.
 func StillGoing(c *Comparison) (Figure, error) {
-	th := lightTheme()
-	g := going{c: c, th: th}
+	g := going{c: c, th: lightTheme()}
 	if err := g.estimate(); err != nil {
 		return Figure{}, err
 	}
 	fig := Figure{Name: "still-going", Title: "Share of runs still going"}
-	return drawFigure(fig, th, &g)
+	return drawFigure(fig, &g)
 }
 
 // A curve is the estimate of one configuration.
@@ -95,7 +94,8 @@ func goingTicks(upper float64) []float64 {
 	return ticks(0, upper, 6)
 }
 
-func (g *going) layout() vg.Length {
+func (g *going) layout(th theme) vg.Length {
+	g.th = th
 	risk := vg.Length(0)
 	if g.named > 0 {
 		risk = 13 + riskLine*vg.Length(g.named)
@@ -116,9 +116,12 @@ func (g *going) paint(s *sheet) {
 		return
 	}
 	names := make([]string, g.named)
-	labelW := vg.Length(0)
+	labelW, share := vg.Length(0), vg.Length(0.27)
+	if th.narrow() {
+		share = 0.33
+	}
 	for i := range names {
-		names[i] = s.shorten(s.printable(g.c.Short(g.curves[i].config)), th.textSize, 0.27*th.page)
+		names[i] = s.shorten(s.printable(g.c.Short(g.curves[i].config)), th.textSize, share*th.page)
 		labelW = max(labelW, s.width(names[i], th.textSize))
 	}
 	if len(g.curves) > g.named {
@@ -159,8 +162,11 @@ func (g *going) paintAxes(s *sheet, x, y axis) {
 		s.text(x.at(v), g.axisY-10, centred, th.tickSize, th.text, tickText(v))
 	}
 	title := "turns passed (0: the build failed)"
-	if !g.c.turns() {
+	switch {
+	case !g.c.turns():
 		title = g.c.valueWords()
+	case th.narrow():
+		title = "turns passed"
 	}
 	s.text((x.from+x.to)/2, g.axisY-20, centred, th.textSize, th.text, s.shorten(s.printable(title), th.textSize, x.to-x.from))
 	if limit := g.c.cap(); limit > 0 {

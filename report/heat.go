@@ -21,10 +21,9 @@ const (
 // HeatMap draws configurations by scenarios: rows by mean, columns from easy to hard, the value in every cell
 // where it fits, a diamond for full passes, and in the corner a dot in the colour of what ended the run.
 func HeatMap(c *Comparison) (Figure, error) {
-	th := lightTheme()
-	m := newHeat(c, th)
+	m := newHeat(c)
 	fig := Figure{Name: "heat-map", Title: capital(m.words()) + " by configuration and scenario"}
-	return drawFigure(fig, th, m)
+	return drawFigure(fig, m)
 }
 
 // capital starts a sentence with s.
@@ -57,6 +56,7 @@ type heat struct {
 	cells   [][]heatCell // by configuration (those of the comparison) and column
 	lo, hi  float64
 	rowH    vg.Length
+	below   vg.Length // room for marks below the scale
 	height  vg.Length
 }
 
@@ -66,8 +66,8 @@ const (
 )
 
 // newHeat sorts the runs into cells.
-func newHeat(c *Comparison, th theme) *heat {
-	m := &heat{c: c, th: th}
+func newHeat(c *Comparison) *heat {
+	m := &heat{c: c}
 	index := make(map[string]int)
 	for i := range c.Configs {
 		for _, v := range c.Configs[i].scenarios {
@@ -157,13 +157,21 @@ func (m *heat) shown() (rows, columns int) {
 	return min(len(m.c.Configs), maxHeatRows), min(len(m.columns), maxHeatColumns)
 }
 
-func (m *heat) layout() vg.Length {
+func (m *heat) layout(th theme) vg.Length {
+	m.th = th
 	rows, _ := m.shown()
 	m.rowH = 15
 	if rows > 26 {
 		m.rowH = 11.5
 	}
-	m.height = heatTop + heatBottom + m.rowH*vg.Length(max(1, rows))
+	m.below = 0
+	if th.narrow() {
+		m.below = keyRow + 1
+		if len(m.marks()) > 2 {
+			m.below += keyRow
+		}
+	}
+	m.height = heatTop + heatBottom + m.below + m.rowH*vg.Length(max(1, rows))
 	return m.height
 }
 
@@ -194,7 +202,7 @@ func (m *heat) paint(s *sheet) {
 		}
 	}
 	m.paintColumns(s, left, top, cw, columns)
-	m.paintKey(s, left, right)
+	m.paintKey(s, right)
 }
 
 // decimals of the numbers in the cells: none for turns and whole values.
@@ -281,12 +289,11 @@ func (m *heat) paintColumns(s *sheet, left, top, cw vg.Length, columns int) {
 	}
 }
 
-// paintKey draws the scale and what the marks mean.
-func (m *heat) paintKey(s *sheet, left, right vg.Length) {
+// paintKey draws the scale and what the marks mean; in one column the marks stand below the scale.
+func (m *heat) paintKey(s *sheet, right vg.Length) {
 	th := m.th
 	const bar, steps = vg.Length(90), 30
-	y := figureMargin + 4
-	x := figureMargin
+	x, y := figureMargin, figureMargin+4+m.below
 	lo, hi := tickText(round1(m.lo)), tickText(round1(m.hi))
 	s.text(x, y, flushLeft, th.tickSize, th.text, lo)
 	x += s.width(lo, th.tickSize) + 4
@@ -295,23 +302,23 @@ func (m *heat) paintKey(s *sheet, left, right vg.Length) {
 	}
 	x += bar + 4
 	s.text(x, y, flushLeft, th.tickSize, th.text, hi)
-	x += s.width(hi, th.tickSize) + 5
+	x += s.width(hi, th.tickSize) + 13
 	s.text(figureMargin, y+11, flushLeft, th.tickSize, th.text, s.shorten(s.printable(m.words()), th.tickSize, right-figureMargin))
-	x += 8
+	var items []keyItem
 	if m.c.cap() > 0 {
-		s.diamond(x+3, y+2.5, 3, th.text)
-		s.text(x+9, y, flushLeft, th.tickSize, th.text, "full pass")
-		x += 9 + s.width("full pass", th.tickSize) + 10
+		items = append(items, keyItem{"full pass", 6, func(x, y vg.Length) { s.diamond(x+3, y+2.5, 3, th.text) }})
 	}
 	for _, k := range m.marks() {
 		mark, word := th.stopped, "stopped (at least)"
 		if k != noCause {
 			mark, word = th.ofCause(k), k.String()
 		}
-		s.dot(x+2, y+2.5, 1.9, mark)
-		s.text(x+7, y, flushLeft, th.tickSize, th.text, word)
-		x += 7 + s.width(word, th.tickSize) + 9
+		items = append(items, keyItem{word, 4, func(x, y vg.Length) { s.dot(x+2, y+2.5, 1.9, mark) }})
 	}
+	if m.below > 0 {
+		x, y = figureMargin, y-keyRow-1
+	}
+	s.key(x, y, figureMargin, right, items)
 }
 
 // marks are the corner dots that occur; noCause stands for stopped runs.

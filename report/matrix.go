@@ -14,13 +14,12 @@ const maxMatrix = 60
 // how many scenarios the row was ahead, level and behind. A border means significant, hatching that the pair could
 // not have been.
 func PairwiseMatrix(c *Comparison, family int) (Figure, error) {
-	th := lightTheme()
-	m := newMatrix(c, &c.Families[family], th)
+	m := newMatrix(c, &c.Families[family])
 	fig := Figure{Name: "pairwise-matrix", Title: "Pairs of the family " + strconv.Quote(Clean(m.f.Name))}
 	if family > 0 {
 		fig.Name += "-" + strconv.Itoa(family+1)
 	}
-	return drawFigure(fig, th, m)
+	return drawFigure(fig, m)
 }
 
 type matrix struct {
@@ -31,6 +30,7 @@ type matrix struct {
 	pairs   map[[2]string]*PairResult
 	cell    vg.Length
 	nameW   vg.Length
+	bottom  vg.Length
 	height  vg.Length
 }
 
@@ -39,8 +39,8 @@ const (
 	matrixBottom = vg.Length(40)
 )
 
-func newMatrix(c *Comparison, f *FamilyResult, th theme) *matrix {
-	m := &matrix{c: c, f: f, th: th, pairs: make(map[[2]string]*PairResult)}
+func newMatrix(c *Comparison, f *FamilyResult) *matrix {
+	m := &matrix{c: c, f: f, pairs: make(map[[2]string]*PairResult)}
 	member := make(map[string]bool)
 	for i := range f.Pairs {
 		p := &f.Pairs[i]
@@ -61,11 +61,16 @@ func newMatrix(c *Comparison, f *FamilyResult, th theme) *matrix {
 // shown is the number of rows drawn.
 func (m *matrix) shown() int { return min(len(m.configs), maxMatrix) }
 
-func (m *matrix) layout() vg.Length {
+func (m *matrix) layout(th theme) vg.Length {
+	m.th = th
 	n := m.shown()
 	m.nameW = 0.3 * m.th.page
 	m.cell = min((m.th.page-2*figureMargin-m.nameW-22)/vg.Length(max(1, n)), 46)
-	m.height = matrixTop + matrixBottom + m.rowHeight()*vg.Length(max(1, n))
+	m.bottom = matrixBottom
+	if th.narrow() {
+		m.bottom += keyRow
+	}
+	m.height = matrixTop + m.bottom + m.rowHeight()*vg.Length(max(1, n))
 	return m.height
 }
 
@@ -218,9 +223,15 @@ func (m *matrix) effect(p *PairResult) *float64 {
 // paintKey draws the scale and the signs.
 func (m *matrix) paintKey(s *sheet) {
 	th := m.th
-	const bar, steps = vg.Length(70), 21
+	const steps = 21
+	lines, bar := []string{"below: row against column (colour: rank-biserial) · above: scenarios ahead–level–behind"}, vg.Length(70)
+	if th.narrow() {
+		lines, bar = []string{"below: row against column (colour: rank-biserial)", "above: scenarios ahead–level–behind"}, 28
+	}
 	y, x := figureMargin+4, figureMargin
-	s.text(x, y+12, flushLeft, th.tickSize, th.text, "below: row against column (colour: rank-biserial) · above: scenarios ahead–level–behind")
+	for i, line := range lines {
+		s.text(x, y+12+keyRow*vg.Length(len(lines)-1-i), flushLeft, th.tickSize, th.text, line)
+	}
 	s.text(x, y, flushLeft, th.tickSize, th.text, "−1")
 	x += s.width("−1", th.tickSize) + 4
 	for i := range steps {
@@ -228,12 +239,11 @@ func (m *matrix) paintKey(s *sheet) {
 	}
 	x += bar + 4
 	s.text(x, y, flushLeft, th.tickSize, th.text, "+1")
-	x += s.width("+1", th.tickSize) + 16
-	s.frame(x, y-1.5, x+14, y+6.5, 1.2, th.text)
-	s.text(x+18, y, flushLeft, th.tickSize, th.text, "significant")
-	x += 18 + s.width("significant", th.tickSize) + 12
-	s.hatch(x, y-1.5, x+14, y+6.5, 3.2, th.faint)
-	s.text(x+18, y, flushLeft, th.tickSize, th.text, "could not have been")
+	x += s.width("+1", th.tickSize) + 14
+	s.key(x, y, x, th.page, []keyItem{
+		{"significant", 14, func(x, y vg.Length) { s.frame(x, y-1.5, x+14, y+6.5, 1.2, th.text) }},
+		{"could not have been", 14, func(x, y vg.Length) { s.hatch(x, y-1.5, x+14, y+6.5, 3.2, th.faint) }},
+	})
 }
 
 func (m *matrix) caption() string {

@@ -1,6 +1,10 @@
 package report
 
-import "gonum.org/v1/plot/vg"
+import (
+	"fmt"
+
+	"gonum.org/v1/plot/vg"
+)
 
 // A panelGrid places panels of one size, from left to right and top to bottom.
 type panelGrid struct {
@@ -21,4 +25,17 @@ func (g panelGrid) rows() int { return (g.n + g.across - 1) / g.across }
 // at returns the upper left corner of panel i.
 func (g panelGrid) at(i int) (x, y vg.Length) {
 	return g.left + g.width*vg.Length(i%g.across), g.top - g.height*vg.Length(i/g.across)
+}
+
+// moreWords says how many of all configurations a caption has to excuse: those beyond the shown ones, and beyond
+// those of the file for one column.
+func moreWords(shown, all, narrow int) string {
+	s := ""
+	if n := all - shown; n > 0 {
+		s += fmt.Sprintf(" %d more configurations are in the CSV file.", n)
+	}
+	if shown > narrow {
+		s += fmt.Sprintf(" The file for one column has the first %d.", narrow)
+	}
+	return s
 }

@@ -13,8 +13,11 @@ import (
 	"github.com/stint-bench/stint/stats"
 )
 
-// maxRetryPanels is the number of configurations the retry figure shows.
-const maxRetryPanels = 12
+// The retry figure shows so many configurations, and so many in one column.
+const (
+	maxRetryPanels = 12
+	maxNarrowRetry = 6
+)
 
 // A retryCurve is what a configuration would have reached with smaller retry budgets.
 type retryCurve struct {
@@ -99,9 +102,8 @@ func RetryCurves(c *Comparison) (fig Figure, ok bool, err error) {
 	if err != nil || len(curves) == 0 {
 		return Figure{}, false, err
 	}
-	th := lightTheme()
-	p := retryPlot{c: c, th: th, curves: curves}
-	fig, err = drawFigure(Figure{Name: "retry-curve", Title: "What a retry buys"}, th, &p)
+	p := retryPlot{c: c, curves: curves}
+	fig, err = drawFigure(Figure{Name: "retry-curve", Title: "What a retry buys"}, &p)
 	return fig, err == nil, err
 }
 
@@ -110,25 +112,40 @@ type retryPlot struct {
 	th     theme
 	curves []retryCurve
 	grid   panelGrid
+	head   vg.Length // of what stands above the plot of a panel
 	height vg.Length
 }
 
 const (
 	retryMean  = vg.Length(92) // height of the upper part of a panel
 	retryBars  = vg.Length(34)
-	retryPanel = retryMean + retryBars + 56
+	retryPanel = retryMean + retryBars + 29 // without what stands above
 )
 
-func (p *retryPlot) layout() vg.Length {
-	p.grid = newPanelGrid(p.th, min(len(p.curves), maxRetryPanels), 3, retryPanel)
-	p.height = retryPanel*vg.Length(p.grid.rows()) + 26
+func (p *retryPlot) layout(th theme) vg.Length {
+	p.th = th
+	across, most := 3, maxRetryPanels
+	if th.narrow() {
+		across, most = 2, maxNarrowRetry
+	}
+	p.head = 27
+	if slices.ContainsFunc(p.curves, func(cv retryCurve) bool { return cv.rescuedWords() != "" }) {
+		p.head += 9
+	}
+	h := retryPanel + p.head
+	p.grid = newPanelGrid(th, min(len(p.curves), most), across, h)
+	p.height = h*vg.Length(p.grid.rows()) + 26
 	p.grid.top = p.height - 12
 	return p.height
 }
 
 func (p *retryPlot) paint(s *sheet) {
 	th := p.th
-	s.text(figureMargin, p.height-9, flushLeft, th.tickSize, th.text, s.shorten("above: mean "+p.c.valueWords()+" · below: share of turns passed at that attempt", th.tickSize, th.page-2*figureMargin))
+	head := "above: mean " + p.c.valueWords() + " · below: share of turns passed at that attempt"
+	if th.narrow() {
+		head = "above: mean turns · below: turns passed at that attempt"
+	}
+	s.text(figureMargin, p.height-9, flushLeft, th.tickSize, th.text, s.shorten(head, th.tickSize, th.page-2*figureMargin))
 	for i := range p.grid.n {
 		x, y := p.grid.at(i)
 		p.paintPanel(s, &p.curves[i], x, y)
@@ -143,7 +160,8 @@ func (p *retryPlot) paintPanel(s *sheet, cv *retryCurve, left, top vg.Length) {
 	s.text(left, top-11, flushLeft, th.textSize, th.text, s.shorten(s.printable(p.c.Short(cv.config)), th.textSize, w))
 	s.text(left, top-20, flushLeft, th.tickSize, th.text, s.shorten(plateauWords(cv), th.tickSize, w))
 	x := axis{lo: -0.5, hi: float64(cv.r) + 0.5, from: left + 22, to: left + w}
-	upper := top - 27
+	s.text(left, top-29, flushLeft, th.tickSize, th.text, s.shorten(cv.rescuedWords(), th.tickSize, w))
+	upper := top - p.head
 	y := axis{lo: 0, hi: p.c.cap(), from: upper - retryMean, to: upper}
 	for _, v := range ticks(0, y.hi, 4) {
 		s.line(x.from, y.at(v), x.to, y.at(v), th.gridWidth, th.grid, nil)
@@ -171,7 +189,7 @@ func (p *retryPlot) paintPanel(s *sheet, cv *retryCurve, left, top vg.Length) {
 			s.line(cx, b.at(v.Interval.Lo), cx, b.at(v.Interval.Hi), th.lineWidth, th.text, nil)
 		}
 	}
-	step := 1 + cv.r/11
+	step := int(math.Ceil(float64(cv.r+1) * 9.5 / float64(x.to-x.from)))
 	for r := 0; r <= cv.r; r += step {
 		s.text(x.at(float64(r)), bottom-9, centred, th.tickSize, th.text, strconv.Itoa(r))
 	}
@@ -202,6 +220,30 @@ func (p *retryPlot) paintMean(s *sheet, cv *retryCurve, x, y axis) {
 	}
 }
 
+// rescuedWords says what a turn cost that only a retry passed, "" if that is not known.
+func (cv *retryCurve) rescuedWords() string {
+	if v := perRescued(cv.usd, cv.r); v != nil {
+		return "$" + dollars(*v) + " per rescued turn"
+	}
+	if v := perRescued(cv.tokens, cv.r); v != nil {
+		return compactCount(*v) + " tokens per rescued turn"
+	}
+	return ""
+}
+
+// compactCount writes a large count in thousands or millions.
+func compactCount(v float64) string {
+	switch {
+	case v >= 1e7:
+		return number(v/1e6, 0) + " M"
+	case v >= 1e6:
+		return number(v/1e6, 1) + " M"
+	case v >= 1e4:
+		return number(v/1e3, 0) + " k"
+	}
+	return number(v, 0)
+}
+
 // plateauWords says what is known about a plateau.
 func plateauWords(cv *retryCurve) string {
 	switch cv.Plateau.Decision {
@@ -219,10 +261,7 @@ func (p *retryPlot) caption() string {
 		n = max(n, p.curves[i].N)
 	}
 	s := fmt.Sprintf("One run with the full budget gives all smaller ones (up to %d runs each). Band: 95 %%, simultaneous over the budgets, scenario bootstrap; strokes: 95 %% over scenarios.", n)
-	if p.grid.n < len(p.curves) {
-		s += fmt.Sprintf(" %d more configurations are in the CSV file.", len(p.curves)-p.grid.n)
-	}
-	return s
+	return s + moreWords(p.grid.n, len(p.curves), maxNarrowRetry)
 }
 
 // sentence tells the curves one by one, the first four.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"image/color"
+	"math"
 	"strings"
 	"unicode"
 
@@ -17,15 +18,17 @@ import (
 	"gonum.org/v1/plot/vg/vgsvg"
 )
 
-// A Figure is one picture in two formats, with its numbers and what stands beside it. Its bytes depend on the
-// comparison alone.
+// A Figure is one picture in three formats, as wide as a page and as one of two columns, with its numbers and what
+// stands beside it. Its bytes depend on the comparison alone.
 type Figure struct {
-	Name    string // base name of its files
-	SVG     []byte
-	Column  []byte // SVG of the width of one column; nil if there is none
-	PNG     []byte
-	CSV     []byte
-	Caption string // n, method and footnotes; plain text
+	Name      string // base name of its files
+	SVG       []byte // 6.85 in wide, as PNG and PDF are
+	PNG       []byte
+	PDF       []byte
+	Column    []byte // SVG 3.33 in wide
+	ColumnPDF []byte
+	CSV       []byte
+	Caption   string // n, method and footnotes; plain text
 	// Sentence is what the figure lets a paper say; "" if nothing can be said.
 	Sentence string
 	Title    string
@@ -51,30 +54,32 @@ const (
 // pngDPI makes a figure of print size sharp at 200 %.
 const pngDPI = 192
 
-// picture draws the same thing as SVG and PNG.
-func picture(title string, th theme, w, h vg.Length, paint func(s *sheet)) (svg, png []byte, err error) {
-	if svg, err = vectorPicture(title, th, w, h, paint); err != nil {
-		return nil, nil, err
-	}
+// vectorPicture draws the same thing as SVG and PDF.
+func vectorPicture(title string, th theme, h vg.Length, paint func(s *sheet)) (svg, pdf []byte, err error) {
 	fonts := font.NewCache(liberation.Collection())
-	raster := vgimg.NewWith(vgimg.UseWH(w, h), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(th.background))
-	paintOn(draw.New(raster), th, fonts, paint)
-	var pixels bytes.Buffer
-	if _, err := (vgimg.PngCanvas{Canvas: raster}).WriteTo(&pixels); err != nil {
-		return nil, nil, fmt.Errorf("drawing %q as PNG: %w", title, err)
-	}
-	return svg, pixels.Bytes(), nil
-}
-
-// vectorPicture draws as SVG alone.
-func vectorPicture(title string, th theme, w, h vg.Length, paint func(s *sheet)) ([]byte, error) {
-	vector := vgsvg.New(w, h)
-	paintOn(draw.New(vector), th, font.NewCache(liberation.Collection()), paint)
+	vector := vgsvg.New(th.page, h)
+	paintOn(draw.New(vector), th, fonts, paint)
 	var out bytes.Buffer
 	if _, err := vector.WriteTo(&out); err != nil {
-		return nil, fmt.Errorf("drawing %q as SVG: %w", title, err)
+		return nil, nil, fmt.Errorf("drawing %q as SVG: %w", title, err)
 	}
-	return webSVG(out.Bytes(), title), nil
+	page := newPDF(th.page, h)
+	paintOn(draw.New(page), th, fonts, paint)
+	if pdf, err = page.bytes(title); err != nil {
+		return nil, nil, fmt.Errorf("drawing %q as PDF: %w", title, err)
+	}
+	return webSVG(out.Bytes(), title), pdf, nil
+}
+
+// pixels draws as PNG.
+func pixels(title string, th theme, h vg.Length, paint func(s *sheet)) ([]byte, error) {
+	raster := vgimg.NewWith(vgimg.UseWH(th.page, h), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(th.background))
+	paintOn(draw.New(raster), th, font.NewCache(liberation.Collection()), paint)
+	var out bytes.Buffer
+	if _, err := (vgimg.PngCanvas{Canvas: raster}).WriteTo(&out); err != nil {
+		return nil, fmt.Errorf("drawing %q as PNG: %w", title, err)
+	}
+	return out.Bytes(), nil
 }
 
 func paintOn(c draw.Canvas, th theme, fonts *font.Cache, paint func(s *sheet)) {
@@ -191,7 +196,7 @@ func (s *sheet) rect(x0, y0, x1, y1 vg.Length, col color.Color) {
 func (s *sheet) dot(x, y, r vg.Length, col color.Color) {
 	var p vg.Path
 	p.Move(vg.Point{X: x + r, Y: y})
-	p.Arc(vg.Point{X: x, Y: y}, r, 0, 2*3.141592653589793)
+	p.Arc(vg.Point{X: x, Y: y}, r, 0, 2*math.Pi)
 	p.Close()
 	s.c.SetColor(col)
 	s.c.Fill(p)
@@ -205,6 +210,10 @@ func (s *sheet) frame(x0, y0, x1, y1, width vg.Length, col color.Color) {
 
 // hatch fills a rectangle with rising lines, gap apart.
 func (s *sheet) hatch(x0, y0, x1, y1, gap vg.Length, col color.Color) {
+	if x1 <= x0 || y1 <= y0 {
+		return
+	}
+	var p vg.Path // one for all lines: it is one node of a page
 	w, h := x1-x0, y1-y0
 	for d := gap / 2; d < w+h; d += gap {
 		// The line x - x0 + (y1 - y) = d, cut to the rectangle.
@@ -216,8 +225,13 @@ func (s *sheet) hatch(x0, y0, x1, y1, gap vg.Length, col color.Color) {
 		if d > w {
 			bx, by = x1, y1-(d-w)
 		}
-		s.line(ax, ay, bx, by, s.th.gridWidth, col, nil)
+		p.Move(vg.Point{X: ax, Y: ay})
+		p.Line(vg.Point{X: bx, Y: by})
 	}
+	s.c.SetColor(col)
+	s.c.SetLineWidth(s.th.gridWidth)
+	s.c.SetLineDash(nil, 0)
+	s.c.Stroke(p)
 }
 
 // diamond fills a square that stands on its corner.
@@ -227,18 +241,26 @@ func (s *sheet) diamond(x, y, r vg.Length, col color.Color) {
 
 // A plotted is a figure about to be drawn: its picture and its height, the numbers beside it, and its words.
 type plotted interface {
-	layout() vg.Length
+	layout(th theme) vg.Length // for the width of a page of the theme
 	paint(s *sheet)
 	csv() ([]byte, error)
 	caption() string
 	sentence() string
 }
 
-// drawFigure completes a figure of a page's width from what is to be drawn.
-func drawFigure(fig Figure, th theme, p plotted) (Figure, error) {
-	h := p.layout()
+// drawFigure completes a figure, in both widths, from what is to be drawn.
+func drawFigure(fig Figure, p plotted) (Figure, error) {
+	th := lightTheme()
+	h := p.layout(th.oneColumn())
 	var err error
-	if fig.SVG, fig.PNG, err = picture(fig.Title, th, th.page, h, p.paint); err != nil {
+	if fig.Column, fig.ColumnPDF, err = vectorPicture(fig.Title, th.oneColumn(), h, p.paint); err != nil {
+		return Figure{}, err
+	}
+	h = p.layout(th)
+	if fig.SVG, fig.PDF, err = vectorPicture(fig.Title, th, h, p.paint); err != nil {
+		return Figure{}, err
+	}
+	if fig.PNG, err = pixels(fig.Title, th, h, p.paint); err != nil {
 		return Figure{}, err
 	}
 	if fig.CSV, err = p.csv(); err != nil {

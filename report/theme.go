@@ -28,6 +28,15 @@ type theme struct {
 	column, page       vg.Length // widths of one and two columns in print
 }
 
+// oneColumn is the theme of figures that are as wide as one column.
+func (t theme) oneColumn() theme {
+	t.page = t.column
+	return t
+}
+
+// narrow reports whether figures are as wide as one column.
+func (t theme) narrow() bool { return t.page == t.column }
+
 // A lineStyle tells one configuration from the others by colour and, when the colours are used up, by dashes.
 type lineStyle struct {
 	color color.Color

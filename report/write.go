@@ -51,7 +51,7 @@ type FigureRecord struct {
 }
 
 // Write makes the report folder: index.html, report.md, summary.json, results.tex, tables/ as LaTeX, and figures/
-// with each figure as SVG, PNG and CSV. It is
+// with each figure as SVG, PNG, PDF and CSV. It is
 // written beside dir and then takes its place, so that dir is the old report or the new one and nothing between.
 // A folder that is neither empty nor a report is refused. The same input gives the same bytes.
 func Write(dir string, in Input) error {
@@ -75,14 +75,9 @@ func Write(dir string, in Input) error {
 		for _, part := range []struct {
 			ext  string
 			data []byte
-		}{{"svg", f.SVG}, {"png", f.PNG}, {"csv", f.CSV}} {
-			name := "figures/" + f.Name + "." + part.ext
+		}{{".svg", f.SVG}, {".png", f.PNG}, {".csv", f.CSV}, {".pdf", f.PDF}, {"-column.svg", f.Column}, {"-column.pdf", f.ColumnPDF}} {
+			name := "figures/" + f.Name + part.ext
 			files[name] = part.data
-			rec.Files = append(rec.Files, name)
-		}
-		if f.Column != nil {
-			name := "figures/" + f.Name + "-column.svg"
-			files[name] = f.Column
 			rec.Files = append(rec.Files, name)
 		}
 		rep.Figures = append(rep.Figures, rec)

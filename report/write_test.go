@@ -63,8 +63,10 @@ func TestWriteReport(t *testing.T) {
 	}
 	first := readTree(t, dir)
 	want := []string{
-		"figures/heat-map.csv", "figures/heat-map.png", "figures/heat-map.svg", "figures/mean-turns-column.svg", "figures/mean-turns.csv", "figures/mean-turns.png", "figures/mean-turns.svg",
-		"figures/pairwise-matrix.csv", "figures/pairwise-matrix.png", "figures/pairwise-matrix.svg", "figures/still-going.csv", "figures/still-going.png", "figures/still-going.svg",
+		"figures/heat-map-column.pdf", "figures/heat-map-column.svg", "figures/heat-map.csv", "figures/heat-map.pdf", "figures/heat-map.png", "figures/heat-map.svg",
+		"figures/mean-turns-column.pdf", "figures/mean-turns-column.svg", "figures/mean-turns.csv", "figures/mean-turns.pdf", "figures/mean-turns.png", "figures/mean-turns.svg",
+		"figures/pairwise-matrix-column.pdf", "figures/pairwise-matrix-column.svg", "figures/pairwise-matrix.csv", "figures/pairwise-matrix.pdf", "figures/pairwise-matrix.png", "figures/pairwise-matrix.svg",
+		"figures/still-going-column.pdf", "figures/still-going-column.svg", "figures/still-going.csv", "figures/still-going.pdf", "figures/still-going.png", "figures/still-going.svg",
 		"index.html", "report.md", "results.tex", "summary.json", "tables/configurations.tex", "tables/costs.tex", "tables/failure-rates.tex", "tables/family-1.tex", "tables/ranks.tex", "tables/runs.tex",
 	}
 	if d := cmp.Diff(want, sortedKeys(first)); d != "" {
