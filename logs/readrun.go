@@ -139,7 +139,12 @@ func readEpisode(d *RunDir, id string, opt ReadOptions) (*replay, error) {
 // ReadEpisode reads the journal of one episode into all tables but events and verdicts, without the ends that verdicts
 // give. It is for work that goes through a run directory one episode at a time. An episode that has not begun has no rows.
 func ReadEpisode(d *RunDir, id string) (*Tables, []Problem, error) {
-	p, err := readEpisode(d, id, ReadOptions{})
+	return ReadEpisodeWith(d, id, ReadOptions{})
+}
+
+// ReadEpisodeWith is [ReadEpisode] with options.
+func ReadEpisodeWith(d *RunDir, id string, opt ReadOptions) (*Tables, []Problem, error) {
+	p, err := readEpisode(d, id, opt)
 	if err != nil {
 		return nil, nil, err
 	}

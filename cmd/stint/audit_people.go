@@ -2,15 +2,9 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
-	"errors"
 	"fmt"
-	"net"
-	"net/http"
 	"path/filepath"
 	"slices"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -177,38 +171,24 @@ machine only, under an address with a random token. Ctrl-C ends it.`,
 }
 
 func auditServe(ctx context.Context, e *env, dir, addr string, who labeller) error {
-	host, _, err := net.SplitHostPort(addr)
-	if ip := net.ParseIP(host); err != nil || host != "localhost" && (ip == nil || !ip.IsLoopback()) {
-		return inputErrorf("--addr 127.0.0.1:0; from afar: ssh -L", "%q is no address of this machine alone", clean(addr))
+	l, err := listenHere(addr)
+	if err != nil {
+		return err
 	}
+	defer l.Close()
 	_, a, err := openAudit(e, dir)
 	if err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", addr)
+	token, err := newToken()
 	if err != nil {
-		return inputErrorf("--addr 127.0.0.1:0 takes a free port", "listening on %s: %w", clean(addr), err)
+		return err
 	}
-	var secret [16]byte
-	if _, err := rand.Read(secret[:]); err != nil {
-		return fmt.Errorf("drawing the token: %w", err)
-	}
-	page := &report.AuditPage{Auditor: a, Token: hex.EncodeToString(secret[:]), Hosts: report.LoopbackHosts(l.Addr()), Person: who.name, Settle: who.settle, Now: e.Now}
+	page := &report.AuditPage{Auditor: a, Token: token, Hosts: report.LoopbackHosts(l.Addr()), Person: who.name, Settle: who.settle, Now: e.Now}
 	fmt.Fprintf(e.Stdout, "http://%s/%s/\n", l.Addr(), page.Token)
 	e.say("open this address in a browser; Ctrl-C ends the page, labels are written at once")
-	server := &http.Server{Handler: page, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: time.Minute, MaxHeaderBytes: 64 << 10}
-	ended := make(chan error, 1)
-	go func() { ended <- server.Serve(l) }()
-	select {
-	case err := <-ended:
-		return fmt.Errorf("serving the audit page: %w", err)
-	case <-ctx.Done():
-	}
-	// A label that is being written is written; then it is over.
-	last, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if err := server.Shutdown(last); err != nil && !errors.Is(err, context.DeadlineExceeded) {
-		return fmt.Errorf("ending the audit page: %w", err)
+	if err := serveUntil(ctx, l, page, "the audit page"); err != nil {
+		return err
 	}
 	e.next("audit report %s", shellQuote(dir))
 	return nil

@@ -20,6 +20,7 @@ var allowedImports = map[string][]string{
 	"logs/logstest": {"logs"},
 	"classify":      {"logs", "stats"},
 	"report":        {"logs", "stats", "classify"},
+	"report/view":   {"logs", "stats", "classify", "report"},
 
 	"cmd/stint/internal/scenario":      {},
 	"cmd/stint/internal/oracle":        {"cmd/stint/internal/scenario"},

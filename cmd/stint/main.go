@@ -15,6 +15,7 @@
 //	reproduce the failing requests of an attempt as curl lines, and its server
 //	compare   means, pairs, Holm, the paragraph
 //	report    a page with figures, LaTeX, Markdown and all numbers
+//	view      a study in a browser, from the heat map to the evidence
 //	curve     what retries buy
 //	power     the difference that a study would find
 //	digest    one hash per table, free of times and places
@@ -132,7 +133,7 @@ compared by paired, multiplicity-corrected tests.`,
 	})
 	root.AddCommand(
 		newDemoCmd(e), newInitCmd(e), newRunCmd(e), newLsCmd(e), newIngestCmd(e), newExportCmd(e), newCompareCmd(e),
-		newReportCmd(e), newCurveCmd(e), newPowerCmd(e), newReproduceCmd(e), newDigestCmd(e), newDoctorCmd(e),
+		newReportCmd(e), newViewCmd(e), newCurveCmd(e), newPowerCmd(e), newReproduceCmd(e), newDigestCmd(e), newDoctorCmd(e),
 		newClassifyCmd(e), newExplainCmd(e), newAuditCmd(e), newModelSimCmd(e), newHarnessCmd(e), newScenarioCmd(e),
 	)
 	for _, c := range root.Commands() {

@@ -1,0 +1,229 @@
+package view
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+
+	"github.com/stint-bench/stint/logs"
+	"github.com/stint-bench/stint/report"
+)
+
+// A heatMap is configurations by scenarios, each sorted by what was passed; the longer side is down the page.
+type heatMap struct {
+	Common string // what all configurations share
+	Corner string
+	Across []heatName
+	Down   []heatRow
+	Cap    int // turns of the longest scenario
+}
+
+type heatName struct{ Short, Full string }
+
+type heatRow struct {
+	heatName
+	Cells []heatCell
+}
+
+// A heatCell is the runs of one configuration in one scenario.
+type heatCell struct {
+	Runs []heatRun
+	More string // where the rest is, if there are many
+	Left int    // how many that are
+}
+
+// A heatRun is one episode in a cell.
+type heatRun struct {
+	Href  string
+	Text  string // turns passed
+	Mark  string // how it ended, for the eye
+	Label string // the same in words
+	Class string
+}
+
+// maxRuns are the runs that a cell shows one by one; maxAcross are the columns that a page shows.
+const (
+	maxRuns   = 4
+	maxAcross = 40
+)
+
+// heatOf sorts the episodes into cells.
+func heatOf(st *study, rows []logs.EpisodeRow) *heatMap {
+	var configs, scenarios side
+	cells := map[[2]string][]*logs.EpisodeRow{}
+	m := &heatMap{}
+	for i := range rows {
+		e := &rows[i]
+		m.Cap = max(m.Cap, e.TurnsMax)
+		k := [2]string{e.Config, e.Scenario}
+		cells[k] = append(cells[k], e)
+		configs.add(e.Config, e)
+		scenarios.add(e.Scenario, e)
+	}
+	configs.sort()
+	scenarios.sort()
+	shorter, common := report.ShortNames(configs.names)
+	m.Common = common
+	if len(scenarios.names) <= maxAcross || len(configs.names) > maxAcross {
+		m.Corner = "configuration"
+		for _, s := range scenarios.names {
+			m.Across = append(m.Across, heatName{s, s})
+		}
+		for _, c := range configs.names {
+			row := heatRow{heatName: heatName{shorter[c], c}}
+			for _, s := range scenarios.names {
+				row.Cells = append(row.Cells, cellOf(st, cells[[2]string{c, s}]))
+			}
+			m.Down = append(m.Down, row)
+		}
+		return m
+	}
+	m.Corner = "scenario"
+	for _, c := range configs.names {
+		m.Across = append(m.Across, heatName{shorter[c], c})
+	}
+	for _, s := range scenarios.names {
+		row := heatRow{heatName: heatName{s, s}}
+		for _, c := range configs.names {
+			row.Cells = append(row.Cells, cellOf(st, cells[[2]string{c, s}]))
+		}
+		m.Down = append(m.Down, row)
+	}
+	return m
+}
+
+// A side of the map: names and the mean share that was passed of each.
+type side struct {
+	names []string
+	sum   map[string]float64
+	count map[string]int
+}
+
+func (s *side) add(name string, e *logs.EpisodeRow) {
+	if s.sum == nil {
+		s.sum, s.count = map[string]float64{}, map[string]int{}
+	}
+	if _, ok := s.sum[name]; !ok {
+		s.names = append(s.names, name)
+		s.sum[name] = 0
+	}
+	if share, ok := passedShare(e); ok {
+		s.sum[name] += share
+		s.count[name]++
+	}
+}
+
+// sort puts the best first, and what nobody knows last.
+func (s *side) sort() {
+	mean := func(name string) float64 {
+		if s.count[name] == 0 {
+			return -1
+		}
+		return s.sum[name] / float64(s.count[name])
+	}
+	slices.SortFunc(s.names, func(a, b string) int { return cmp.Or(cmp.Compare(mean(b), mean(a)), cmp.Compare(a, b)) })
+}
+
+// passedShare is the share of turns that an episode passed.
+func passedShare(e *logs.EpisodeRow) (float64, bool) {
+	switch {
+	case e.TurnsPassed != nil && e.TurnsMax > 0:
+		return float64(*e.TurnsPassed) / float64(e.TurnsMax), true
+	case e.TurnsPassedShare != nil:
+		return *e.TurnsPassedShare, true
+	}
+	return 0, false
+}
+
+func cellOf(st *study, runs []*logs.EpisodeRow) heatCell {
+	var c heatCell
+	for i, e := range runs {
+		if i == maxRuns && len(runs) > maxRuns+1 {
+			c.Left = len(runs) - i
+			c.More = st.href() + "?filter=" + query("config:"+strconv.Quote(e.Config)+" scenario:"+strconv.Quote(e.Scenario)) + "#episodes"
+			break
+		}
+		c.Runs = append(c.Runs, runOf(st, e))
+	}
+	return c
+}
+
+// runOf says in a cell how an episode went.
+func runOf(st *study, e *logs.EpisodeRow) heatRun {
+	end := endOf(e)
+	r := heatRun{Href: episodeHref(st, e.Episode), Text: turnsText(e), Mark: end.Mark}
+	share, ok := passedShare(e)
+	if ok {
+		r.Class = report.HeatClass(share)
+	}
+	r.Label = fmt.Sprintf("%s: %s, %s", report.Clean(episodeName(e)), turnsWords(e), end.Word)
+	return r
+}
+
+// turnsText is how much was passed, as short as can be.
+func turnsText(e *logs.EpisodeRow) string {
+	switch {
+	case e.TurnsPassed != nil:
+		return strconv.Itoa(*e.TurnsPassed)
+	case e.TurnsPassedShare != nil:
+		return strconv.Itoa(int(*e.TurnsPassedShare*100+0.5)) + " %"
+	case e.Validity == logs.ValidityIncomplete:
+		return "…"
+	}
+	return "?"
+}
+
+// turnsWords is the same in words.
+func turnsWords(e *logs.EpisodeRow) string {
+	switch {
+	case e.TurnsPassed != nil:
+		return fmt.Sprintf("%d of %s passed", *e.TurnsPassed, plural(e.TurnsMax, "turn", "turns"))
+	case e.TurnsPassedShare != nil:
+		return fmt.Sprintf("%.0f %% of %s passed", *e.TurnsPassedShare*100, plural(e.TurnsMax, "turn", "turns"))
+	case e.Validity == logs.ValidityIncomplete:
+		return "not over"
+	}
+	return "nobody said what was passed"
+}
+
+// An end is how an episode or an attempt ended: in a word, as a mark, and with the colour of what it was.
+type end struct{ Word, Mark, Class string }
+
+// endOf says how an episode ended.
+func endOf(e *logs.EpisodeRow) end {
+	reason := ""
+	if e.EndReason != nil {
+		reason = *e.EndReason
+	}
+	switch {
+	case e.Validity == logs.ValidityIncomplete:
+		return end{"running or interrupted", "…", "live"}
+	case e.Status() == logs.StatusCapped:
+		return end{"all passed", "◆", "full"}
+	case e.Validity == logs.ValidityStopped:
+		return end{cmp.Or("stopped: "+reason, "stopped"), "■", "stopped"}
+	}
+	l1 := ""
+	if e.EndL1 != nil {
+		l1 = *e.EndL1
+	}
+	switch l1 {
+	case "drift":
+		return end{leafWord(e), "●", "drift"}
+	case "infra":
+		return end{leafWord(e), "▲", "infra"}
+	case "bench":
+		return end{leafWord(e), "✕", "bench"}
+	case "unknown":
+		return end{"unknown why", "?", "unknown"}
+	}
+	return end{cmp.Or(reason, "not graded"), "", "none"}
+}
+
+func leafWord(e *logs.EpisodeRow) string {
+	if e.EndLeaf != nil {
+		return *e.EndLeaf
+	}
+	return *e.EndL1
+}
