@@ -197,7 +197,7 @@ func (a *auditing) trust() error {
 			deciding[annotatorName(v)] += boolOrder(ends[k])
 		}
 	}
-	failed, shares := 0, 0
+	shares := 0
 	for _, who := range a.annotators() {
 		if who == theRules {
 			continue
@@ -207,13 +207,12 @@ func (a *auditing) trust() error {
 			return err
 		}
 		a.report.Judges = append(a.report.Judges, *j)
-		if n, decides := deciding[who]; decides && !j.Passed {
-			failed++
-			shares += n
+		if !j.Passed {
+			shares += deciding[who]
 		}
 	}
-	if failed > 0 {
-		a.report.Banner = fmt.Sprintf("NOT VALIDATED: a judge decided %d of %d ends, and no audit of this codebook shows that it can be trusted", shares, len(a.ends))
+	if shares > 0 {
+		a.report.Banner = notValidated(shares, len(a.ends), "ends")
 	}
 	return nil
 }

@@ -74,9 +74,10 @@ type Taxonomy struct {
 	Contract     []Row      `yaml:"contract"`
 	Rules        []Rule     `yaml:"rules"`
 
-	leaves map[string]*Leaf
-	hash   string
-	added  int // rules at the end of Rules that a user gave
+	leaves   map[string]*Leaf
+	hash     string
+	added    int                   // rules at the end of Rules that a user gave
+	toReader func() *regexp.Regexp // text that speaks to the reader of a packet; made when it is needed
 }
 
 // Leaf is one label.
@@ -175,6 +176,7 @@ func ParseCodebook(b []byte) (*Taxonomy, error) {
 	}
 	sum := sha256.Sum256(b)
 	t.hash = hex.EncodeToString(sum[:])
+	t.toReader = sync.OnceValue(t.speech)
 	return &t, nil
 }
 

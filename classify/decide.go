@@ -343,7 +343,8 @@ func (f *failure) finish() {
 	}
 	slices.Sort(v.Recovered)
 	slices.Sort(f.missing)
-	v.Missing = slices.Compact(f.missing)
+	f.missing = slices.Compact(f.missing)
+	v.Missing = slices.Clone(f.missing)
 	v.Recovered, v.Secondary, v.RuleIDs, v.Votes, v.Missing = list(v.Recovered), list(v.Secondary), list(v.RuleIDs), list(v.Votes), list(v.Missing)
 }
 

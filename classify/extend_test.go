@@ -91,3 +91,29 @@ func TestExtendCodebookErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestUserLeafInPacket: a judge is told of a user's leaf as of any other: by its title where the agent got over it, under
+// a code of its own, and a text that names it speaks to the reader.
+func TestUserLeafInPacket(t *testing.T) {
+	book, err := ExtendCodebook([]byte(strings.ReplaceAll(userRules, "infra.vpn", "infra.vpn_gone")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := attemptEnded("clean", "", "", ptr(0)).work().harness("tunnel to dc2 lost").work()
+	f := &failure{book: book, attempt: &e.attempt, checks: e.checks, events: e.events, clauses: testClauses(), passedBefore: always, sha: func(logs.Place) string { return "" }}
+	if _, err := f.decide(); err != nil {
+		t.Fatal(err)
+	}
+	b := builder{f: f, red: newRedactor(nil, "x", false)}
+	if facts := b.build().item("facts"); facts == nil || !strings.Contains(facts.text.text, "got over: the tunnel broke") {
+		t.Errorf("facts: %+v", facts)
+	}
+	s := draw(book, 1, "x", "v1")
+	if said := s.instructions(book, detailFull, rungSchema); s.byLeaf["infra.vpn_gone"] == "" || !strings.Contains(said, s.byLeaf["infra.vpn_gone"]+": The tunnel to the model's network is gone.") {
+		t.Errorf("no code for the leaf:\n%s", said)
+	}
+	const line = "it looks like vpn_gone to me"
+	if len(book.spokenTo(line)) != 1 || len(Codebook().spokenTo(line)) != 0 {
+		t.Errorf("%q speaks to the reader of %d of the two books", line, len(book.spokenTo(line))+len(Codebook().spokenTo(line)))
+	}
+}

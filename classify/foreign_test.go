@@ -1,8 +1,18 @@
 package classify
 
 import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/stint-bench/stint/logs"
 )
@@ -107,5 +117,160 @@ func TestForeignRun(t *testing.T) {
 	}
 	if own, err := Run(t.Context(), &logs.RunDir{Root: t.TempDir()}, tables, Options{}); err != nil || len(own.Verdicts) != 2 {
 		t.Errorf("as a run of stint's own: %d verdicts, %v", len(own.Verdicts), err)
+	}
+}
+
+// foreignTables are episodes of logs that stint did not write: one that a provider's error cut off, one that the rules know
+// nothing about, and one that nobody judged.
+func foreignTables(episodes int) *logs.Tables {
+	t := &logs.Tables{}
+	for n := range episodes {
+		id := fmt.Sprintf("%012x", 0xabc0+7919*(episodes-n)%997)
+		t.Episodes = append(t.Episodes, logs.EpisodeRow{Episode: id, Config: fmt.Sprintf("m+other/%d", n%2), Scenario: "s1", Repeat: n})
+		a := logs.AttemptRow{Episode: id, Attempt: ptr(0), Place: logs.Place{File: "log.jsonl", Offset: int64(100 * n), Length: 90}}
+		last := logs.EventRow{Channel: logs.ChannelModel, Kind: logs.EventMessage, Text: "done"}
+		switch n % 3 {
+		case 0:
+			last = logs.EventRow{Channel: logs.ChannelProvider, Kind: logs.EventError, Text: fmt.Sprintf("the upstream reset number %d of the stream", n), HTTPStatus: ptr(502)}
+		case 1:
+			a.Passed = ptr(false)
+		}
+		t.Attempts = append(t.Attempts, a)
+		for seq, e := range []logs.EventRow{{Channel: logs.ChannelModel, Kind: logs.EventToolCall, CallID: ptr("1"), Text: "ls"}, {Channel: logs.ChannelTool, Kind: logs.EventToolResult, CallID: ptr("1"), Text: "a b"}, last} {
+			e.Episode, e.AttemptOffset, e.Seq, e.Via, e.Place = id, a.Offset, seq, logs.ViaReader, a.Place
+			t.Events = append(t.Events, e)
+		}
+	}
+	return t
+}
+
+// writeForeign writes tables, with the rows of events in any order.
+func writeForeign(t *testing.T, dir string, tables *logs.Tables) (*logs.RunDir, *logs.EpisodeTables) {
+	t.Helper()
+	if err := logs.WriteTables(dir, tables); err != nil {
+		t.Fatal(err)
+	}
+	open, err := logs.OpenEpisodeTables(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { open.Close() })
+	return &logs.RunDir{Root: dir}, open
+}
+
+// TestPassForeign: tables are decided about one episode at a time, as all at once would be, and those that have not changed
+// are not looked at again, whatever the order of their rows.
+func TestPassForeign(t *testing.T) {
+	dir := t.TempDir()
+	tables := foreignTables(12)
+	slices.SortStableFunc(tables.Events, func(a, b logs.EventRow) int { return a.Seq - b.Seq }) // no episode's rows stand together
+	d, open := writeForeign(t, dir, tables)
+	pass := func(open *logs.EpisodeTables) *PassResult {
+		t.Helper()
+		p, err := Pass(t.Context(), d, PassOptions{Foreign: open})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p
+	}
+	whole, err := Run(t.Context(), d, tables, Options{Foreign: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	first := pass(open)
+	if diff := cmp.Diff(whole.Verdicts, first.Verdicts); diff != "" || len(first.Verdicts) != 8 || first.Unjudged != 4 || first.Reused != 0 || len(first.Configs) != 12 {
+		t.Errorf("%d unjudged, %d reused: %s", first.Unjudged, first.Reused, diff)
+	}
+	rules, err := os.ReadFile(filepath.Join(dir, "verdicts", "rules.jsonl"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	again := pass(open)
+	if diff := cmp.Diff(first.Verdicts, again.Verdicts, cmpopts.EquateEmpty()); diff != "" || again.Reused != 12 || again.Unjudged != 4 {
+		t.Errorf("again: %d unjudged, %d reused: %s", again.Unjudged, again.Reused, diff)
+	}
+	// The ends that verdicts give are no change; another log is.
+	if _, err := logs.RelabelTables(dir); err != nil {
+		t.Fatal(err)
+	}
+	more := foreignTables(13)
+	more.Events[2].Text = "LimitsExceeded"
+	d, open = writeForeign(t, dir, more)
+	if p := pass(open); p.Reused != 0 { // every id is another one
+		t.Errorf("%d reused of other episodes", p.Reused)
+	}
+	more.Events[2].Text = "StopIteration"
+	d, open = writeForeign(t, dir, more)
+	if p := pass(open); p.Reused != 12 {
+		t.Errorf("%d reused, where one of 13 episodes has changed", p.Reused)
+	}
+	d, open = writeForeign(t, dir, tables)
+	pass(open)
+	if after, err := os.ReadFile(filepath.Join(dir, "verdicts", "rules.jsonl")); err != nil || string(after) != string(rules) {
+		t.Errorf("other bytes than the first pass: %v", err)
+	}
+}
+
+// TestJudgeForeign: a judge is asked about logs of others, episode by episode; what is missing stands with its verdict and
+// makes it weak, what it says must be in the packet, and no label about a server that nobody described holds.
+func TestJudgeForeign(t *testing.T) {
+	d, open := writeForeign(t, t.TempDir(), foreignTables(6))
+	p, err := Pass(t.Context(), d, PassOptions{Foreign: open})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read := 0
+	c := &scripted{t: t, answer: func(_ int, q *asked) (string, string, error) {
+		if facts := q.item("facts").text; strings.Contains(facts, "initial build") || !strings.Contains(facts, "missing inputs: ") {
+			t.Errorf("facts: %s", facts)
+		}
+		if it := q.find("upstream reset"); it.id != "" {
+			return q.says("infra.provider_error", "high", nil, [3]string{it.id, it.text, "cause"}), "stop", nil
+		}
+		return q.says(LeafWrongLogic, "high", "c1", [3]string{"facts", "missing inputs: ", "cause"}), "stop", nil
+	}}
+	opt := JudgeOptions{Model: "scripted", Completer: c, Endpoint: "http://127.0.0.1/v1", Foreign: true, Concurrency: 1, MaxVotes: 1,
+		Episode: func(id string) (*logs.Tables, error) { read++; return open.Episode(id) }}
+	s, err := Judge(t.Context(), d, nil, &Result{Verdicts: p.Verdicts}, opt)
+	if err != nil || s.Stop != nil {
+		t.Fatal(err, s.Stop)
+	}
+	if said := c.last.Messages[0].Content; !strings.Contains(said, "The log is that of another program") || strings.Contains(said, "asked to build") {
+		t.Errorf("the question is that about stint's own runs: %.300s", said)
+	}
+	if s.Candidates != 4 || s.Judged != 2 || s.Abstained[ReasonUnverified] != 2 || read != 4 {
+		t.Errorf("%+v, %d episodes read", s, read)
+	}
+	rows, _, err := logs.ReadVerdicts(d)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range rows {
+		if v.AnnotatorKind != logs.AnnotatorJudge {
+			continue
+		}
+		var ev []Evidence
+		if err := json.Unmarshal([]byte(v.Evidence), &ev); err != nil {
+			t.Fatal(err)
+		}
+		abstains := v.Strength == logs.StrengthAbstain
+		if !abstains && (v.Strength != logs.StrengthWeak || deref(v.Leaf) != "infra.provider_error" || len(ev) != 1 || ev[0].File != "log.jsonl") || len(v.Missing) == 0 || slices.Contains(v.Missing, "") {
+			t.Errorf("%+v", v)
+		}
+	}
+	// The judge's word, weak as it is, counts more than a weak rule's, and the judge must be validated.
+	banner, err := Unvalidated(d, &logs.Tables{Verdicts: rows}, Codebook())
+	if err != nil || banner != "NOT VALIDATED: a judge decided 2 of 4 failed attempts, and no audit of this codebook shows that it can be trusted" {
+		t.Errorf("%q, %v", banner, err)
+	}
+	if banner, err := Unvalidated(nil, &logs.Tables{Verdicts: p.Verdicts}, Codebook()); banner != "" || err != nil {
+		t.Errorf("without a judge: %q, %v", banner, err)
+	}
+	// What cannot be read ends the pass and is no verdict.
+	broken := errors.New("no such table")
+	opt.Episode = func(string) (*logs.Tables, error) { return nil, broken }
+	opt.Seed = 2
+	if _, err := Judge(context.Background(), d, nil, &Result{Verdicts: p.Verdicts}, opt); !errors.Is(err, broken) {
+		t.Errorf("%v", err)
 	}
 }

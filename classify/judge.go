@@ -44,6 +44,9 @@ type JudgeOptions struct {
 	Plain    bool // redact nothing; for endpoints on this machine
 	Only     func(logs.VerdictKey) bool
 	Book     *Taxonomy // nil = the embedded [Codebook]
+	// Episode reads the rows of one episode when it is asked about; nil = they are all in the tables that are given.
+	Episode func(id string) (*logs.Tables, error)
+	Foreign bool // the tables are those of logs that stint did not write
 
 	Sleep      func(context.Context, time.Duration) error // nil = the real one
 	OnProgress func(JudgeSummary)
@@ -176,6 +179,9 @@ func (p *pass) stopped() error {
 func annotatorOf(book *Taxonomy, opt *JudgeOptions) string {
 	sum := sha256.Sum256(fmt.Appendf(nil, "%s\n%s\n%s\npacket %d context %d output %d votes %d seed %d plain %v\n", promptVersion, opt.Model, book.Hash(),
 		opt.PacketTokens, opt.Context, opt.MaxOutput, opt.MaxVotes, opt.Seed, opt.Plain))
+	if opt.Foreign { // it is asked in other words
+		sum = sha256.Sum256(append(sum[:], "foreign"...))
+	}
 	return clip(opt.Model, 80) + ":" + hex.EncodeToString(sum[:6])
 }
 
@@ -183,7 +189,7 @@ func annotatorOf(book *Taxonomy, opt *JudgeOptions) string {
 func JudgeDir(d *logs.RunDir) string { return filepath.Join(d.VerdictsDir(), "judge") }
 
 // Judge asks a model about the failed attempts that the rules leave open, and writes what it finds to verdicts/judge.jsonl.
-// What was answered before is not asked again. An answer that is incomplete, invalid or without quotes that hold is no
+// t can be nil if the options read single episodes. What was answered before is not asked again. An answer that is incomplete, invalid or without quotes that hold is no
 // verdict. A pass that ends early says why in the summary's Stop; the error is for what stint itself could not do, or the
 // context's.
 func Judge(ctx context.Context, d *logs.RunDir, t *logs.Tables, r *Result, opt JudgeOptions) (*JudgeSummary, error) {
@@ -205,7 +211,7 @@ func Judge(ctx context.Context, d *logs.RunDir, t *logs.Tables, r *Result, opt J
 	if known, ok := p.ledger.profile[p.annotator+"\x00"+opt.Endpoint]; ok {
 		p.profile = known
 	}
-	err = p.run(d, sortOut(t, Options{Book: opt.Book}), attemptsOf(t), r)
+	err = p.run(d, t, r)
 	s := p.finish()
 	if err != nil && s.Stop != nil && errors.Is(err, s.Stop) {
 		err = nil
@@ -218,6 +224,33 @@ func Judge(ctx context.Context, d *logs.RunDir, t *logs.Tables, r *Result, opt J
 func firstProfile(model string) profile {
 	old := !slices.ContainsFunc([]string{"o1", "o3", "o4", "gpt-5"}, func(s string) bool { return len(model) >= len(s) && model[:len(s)] == s })
 	return profile{Rung: rungs[0], Temperature: old, CompletionTokens: !old}
+}
+
+// rowsOf finds the rows of one episode.
+type rowsOf func(episode string) (*episodeRows, []*logs.AttemptRow, error)
+
+// rows looks episodes up in tables that are in memory, or reads each when it is needed.
+func (o *JudgeOptions) rows(t *logs.Tables) rowsOf {
+	sorted := Options{Book: o.Book, Foreign: o.Foreign}
+	if o.Episode == nil {
+		byID, attempts := map[string]*episodeRows{}, attemptsOf(t)
+		for _, e := range sortOut(t, sorted) {
+			byID[e.failed[0].Episode] = e
+		}
+		return func(id string) (*episodeRows, []*logs.AttemptRow, error) { return byID[id], attempts[id], nil }
+	}
+	return func(id string) (*episodeRows, []*logs.AttemptRow, error) {
+		t, err := o.Episode(id)
+		if err != nil {
+			return nil, nil, err
+		}
+		for _, e := range sortOut(t, sorted) {
+			if e.failed[0].Episode == id {
+				return e, attemptsOf(t)[id], nil
+			}
+		}
+		return nil, nil, nil
+	}
 }
 
 // attemptsOf sorts the attempts that count by episode.
@@ -241,12 +274,8 @@ func open(v *logs.VerdictRow) bool {
 }
 
 // run works through the attempts in a drawn order within strata, so that a pass that is stopped has seen a fair sample.
-func (p *pass) run(d *logs.RunDir, episodes []*episodeRows, attempts map[string][]*logs.AttemptRow, r *Result) error {
-	byID := map[string]*episodeRows{}
-	for _, e := range episodes {
-		byID[e.failed[0].Episode] = e
-	}
-	order := p.order(r)
+func (p *pass) run(d *logs.RunDir, t *logs.Tables, r *Result) error {
+	rows, order := p.opt.rows(t), p.order(r)
 	p.summary.Candidates = len(order)
 	group, ctx := errgroup.WithContext(p.ctx)
 	group.SetLimit(p.opt.Concurrency)
@@ -255,7 +284,7 @@ func (p *pass) run(d *logs.RunDir, episodes []*episodeRows, attempts map[string]
 			break
 		}
 		group.Go(func() error {
-			it, err := newSuspect(d, byID[v.Episode], attempts[v.Episode], v, p.opt.Plain)
+			it, err := rows.suspect(d, v, p.opt.Plain)
 			if err != nil {
 				return err
 			}
@@ -474,23 +503,17 @@ func (p *pass) finish() *JudgeSummary {
 func ShownPacket(d *logs.RunDir, t *logs.Tables, r *Result, key logs.VerdictKey, opt JudgeOptions) (openai.ChatCompletionRequest, error) {
 	opt.fill()
 	var none openai.ChatCompletionRequest
-	dec := r.Decision(key)
-	if dec == nil {
+	i := slices.IndexFunc(r.Verdicts, func(v logs.VerdictRow) bool { return v.Key() == key })
+	if i < 0 {
 		return none, fmt.Errorf("%s has no verdict", itemName(key))
 	}
 	p := &pass{ctx: context.Background(), opt: opt, book: cmp.Or(opt.Book, Codebook()), profile: firstProfile(opt.Model), ledger: &ledger{packets: map[string]int{}}}
 	p.annotator = annotatorOf(p.book, &opt)
-	for _, e := range sortOut(t, Options{Book: opt.Book}) {
-		if e.failed[0].Episode != key.Episode {
-			continue
-		}
-		it, err := newSuspect(d, e, attemptsOf(t)[key.Episode], &dec.Verdict, opt.Plain)
-		if err != nil {
-			return none, err
-		}
-		p.prepare(it)
-		q := &question{packet: it.packet(packetOptions{}), sheet: draw(p.book, opt.Seed, it.name, "v1"), detail: detailOf(opt.Context), output: opt.MaxOutput}
-		return q.request(p.book, opt.Model, p.profile), nil
+	it, err := opt.rows(t).suspect(d, &r.Verdicts[i], opt.Plain)
+	if err != nil {
+		return none, err
 	}
-	return none, fmt.Errorf("%s is not among the failed attempts", itemName(key))
+	p.prepare(it)
+	q := &question{packet: it.packet(packetOptions{}), sheet: p.draw(it.name, "v1"), detail: detailOf(opt.Context), output: opt.MaxOutput}
+	return q.request(p.book, opt.Model, p.profile), nil
 }

@@ -50,6 +50,18 @@ func (it *suspect) hidden(p *Packet, r *answerRange) bool {
 	return false
 }
 
+// suspect gathers what a packet about the attempt of a verdict is made from.
+func (rows rowsOf) suspect(d *logs.RunDir, v *logs.VerdictRow, plain bool) (*suspect, error) {
+	e, attempts, err := rows(v.Episode)
+	if err != nil {
+		return nil, err
+	}
+	if e == nil {
+		return nil, fmt.Errorf("asking about %s: no attempt of its episode failed", itemName(v.Key()))
+	}
+	return newSuspect(d, e, attempts, v, plain)
+}
+
 // newSuspect gathers what a packet about an attempt is made from.
 func newSuspect(d *logs.RunDir, e *episodeRows, attempts []*logs.AttemptRow, v *logs.VerdictRow, plain bool) (*suspect, error) {
 	it := &suspect{name: itemName(v.Key()), key: v.Key(), rule: v}
@@ -115,7 +127,7 @@ func (p *pass) prepare(it *suspect) {
 	sum := sha256.Sum256([]byte(p.annotator + "\n" + it.packet(packetOptions{}).hash()))
 	it.inputs = hex.EncodeToString(sum[:])
 	if p.opt.Context > 0 { // at most four fifths of the window, with the instructions and the answer
-		codebook := draw(p.book, 1, "", "").instructions(p.book, detailOf(p.opt.Context), rungText)
+		codebook := p.draw("", "").instructions(p.book, detailOf(p.opt.Context), rungText)
 		it.budget = max(minPacket, min(it.budget, p.opt.Context*8/10-tokens(kindFacts, len(codebook))-2*p.opt.MaxOutput))
 	}
 	p.mu.Lock()

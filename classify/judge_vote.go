@@ -40,7 +40,7 @@ func (p *pass) ask(it *suspect, name string, masked bool) (*vote, error) {
 	if it.again > 0 { // other codes, so that it is another question
 		drawn = fmt.Sprintf("%d/%s", it.again, name)
 	}
-	sheet := draw(p.book, p.opt.Seed, it.name, drawn)
+	sheet := p.draw(it.name, drawn)
 	opt := packetOptions{masked: masked}
 	q := &question{sheet: sheet, detail: detailOf(p.opt.Context), output: p.opt.MaxOutput}
 	doubled, repaired := false, false
@@ -210,6 +210,9 @@ func (p *pass) row(it *suspect, r *ruling) (*logs.VerdictRow, error) {
 	v := &d.Verdict
 	if r.leaf != "" {
 		v.Leaf = ptr(r.leaf)
+	}
+	if f.foreign && len(f.missing) > 0 {
+		v.Strength = logs.StrengthWeak
 	}
 	if r.reason != "" {
 		v.Strength, v.AbstainReason = logs.StrengthAbstain, ptr(r.reason)

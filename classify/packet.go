@@ -176,7 +176,7 @@ func (b *builder) clean(it *Item, text string) mapped {
 
 // unspoken notes text that speaks to its reader, and masks it if it is to be.
 func (b *builder) unspoken(m mapped) mapped {
-	if spans := spokenTo(m.text); len(spans) > 0 {
+	if spans := b.f.book.spokenTo(m.text); len(spans) > 0 {
 		b.packet.Flagged = true
 		if b.opt.masked {
 			m = m.splice(spans)

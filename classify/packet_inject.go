@@ -3,16 +3,15 @@ package classify
 import (
 	"regexp"
 	"strings"
-	"sync"
 )
 
 // mask stands in place of a line that speaks to the reader of a packet.
 const mask = "[masked: this line speaks to its reader]"
 
-// toReader finds text that is meant for whoever classifies the attempt.
-var toReader = sync.OnceValue(func() *regexp.Regexp {
+// speech finds text that is meant for whoever classifies an attempt, and labels that only this book has.
+func (t *Taxonomy) speech() *regexp.Regexp {
 	var leaves []string
-	for _, l := range Codebook().Leaves {
+	for _, l := range t.Leaves {
 		_, name, _ := strings.Cut(l.ID, ".")
 		// These are words of every log and every service.
 		if strings.Contains(name, "_") && l.ID != LeafToolCall && l.ID != LeafRateLimit && l.ID != LeafAgentExit {
@@ -32,14 +31,15 @@ var toReader = sync.OnceValue(func() *regexp.Regexp {
 		`\b(?:` + strings.Join(leaves, "|") + `)\b`,
 	}
 	return regexp.MustCompile(`(?i)` + strings.Join(parts, "|"))
-})
+}
 
 // spokenTo returns the lines of an untrusted text that speak to its reader, as edits that mask them.
-func spokenTo(text string) []edit {
+func (t *Taxonomy) spokenTo(text string) []edit {
+	toReader := t.toReader()
 	var out []edit
 	at := 0
 	for _, line := range splitAnyLines(text) {
-		if toReader().MatchString(line) {
+		if toReader.MatchString(line) {
 			body := strings.TrimRight(line, "\r\n")
 			if n := len(out); n > 0 && out[n-1].end == at {
 				out[n-1].end = at + len(body)

@@ -12,8 +12,11 @@ import (
 // facts is what stint itself knows about the attempt. Names, rates and what the rules think are not among it.
 func (b *builder) facts() {
 	a := b.f.attempt
-	lines := []string{fmt.Sprintf("turn: %d (%s)", a.Turn, map[bool]string{true: "the initial build", false: "a change request"}[a.Turn == 0]),
-		fmt.Sprintf("attempt of the turn: %d", *a.Attempt)}
+	turn := fmt.Sprintf("turn: %d (%s)", a.Turn, map[bool]string{true: "the initial build", false: "a change request"}[a.Turn == 0])
+	if b.f.foreign {
+		turn = fmt.Sprintf("turn: %d", a.Turn)
+	}
+	lines := []string{turn, fmt.Sprintf("attempt of the turn: %d", *a.Attempt)}
 	say := func(name, value string) {
 		if value != "" {
 			lines = append(lines, name+": "+value)
@@ -31,7 +34,7 @@ func (b *builder) facts() {
 	say("grading", deref(a.GradeReason))
 	say("failing checks", fmt.Sprint(len(b.f.checks)))
 	for _, r := range b.f.recovered {
-		say("got over", r.leafWord()+" at event "+fmt.Sprint(r.at))
+		say("got over", b.leafWord(r)+" at event "+fmt.Sprint(r.at))
 	}
 	say("missing inputs", strings.Join(b.f.Verdict.Missing, ", "))
 	ev := Evidence{File: a.File, Offset: a.Offset, Length: a.Length, What: "record"}
@@ -43,8 +46,8 @@ func (b *builder) facts() {
 }
 
 // leafWord is what happened, without the name of a label.
-func (c candidate) leafWord() string {
-	if l := Codebook().Leaf(c.leaf); l != nil {
+func (b *builder) leafWord(c candidate) string {
+	if l := b.f.book.Leaf(c.leaf); l != nil {
 		return l.Title
 	}
 	return "an event"

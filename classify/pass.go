@@ -14,6 +14,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"sync"
 
 	"golang.org/x/sync/errgroup"
@@ -29,7 +30,9 @@ const madeFromName = ".rules-made-from"
 
 // PassOptions are the options of [Pass].
 type PassOptions struct {
-	Book      *Taxonomy             // nil = the embedded [Codebook]
+	Book *Taxonomy // nil = the embedded [Codebook]
+	// Foreign are the tables of logs that stint did not write; nil = the directory is a run's.
+	Foreign   *logs.EpisodeTables
 	OnEpisode func(done, total int) // is told the progress; nil = nobody
 }
 
@@ -37,47 +40,33 @@ type PassOptions struct {
 type PassResult struct {
 	Verdicts []logs.VerdictRow // sorted by key
 	Configs  map[string]string // of each episode, by its id
+	Unjudged int               // attempts of foreign logs without a result of grading and without a sign that they failed
 	Reused   int               // episodes that had not changed
 	Problems []logs.Problem    // records that could not be read
 }
 
-// Pass brings verdicts/rules.jsonl of a run directory up to date. One episode at a time is read for each core, so what is
-// kept in memory does not grow with the logs. An episode is decided about again only if its journal, the codebook or the
-// engine is another one than last time; the file is the same, byte for byte, as without an earlier pass.
+// Pass brings verdicts/rules.jsonl of a run directory up to date, or that of a folder of tables. One episode at a time is
+// read for each core, so what is kept in memory does not grow with the logs. An episode is decided about again only if its
+// journal or its rows, the codebook or the engine are others than last time; the file is the same, byte for byte, as
+// without an earlier pass.
 func Pass(ctx context.Context, d *logs.RunDir, opt PassOptions) (*PassResult, error) {
 	opt.Book = cmp.Or(opt.Book, Codebook())
-	ids, err := d.Episodes()
-	if err != nil {
-		return nil, err
-	}
 	before := readMadeFrom(d)
-	made := make([]*passed, len(ids))
-	var mu sync.Mutex
-	done := 0
-	group, ctx := errgroup.WithContext(ctx)
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for i, id := range ids {
-		group.Go(func() error {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			var err error
-			made[i], err = passEpisode(ctx, d, id, opt.Book, before)
-			mu.Lock()
-			defer mu.Unlock()
-			if done++; opt.OnEpisode != nil && err == nil {
-				opt.OnEpisode(done, len(ids))
-			}
-			return err
-		})
+	var made []*passed
+	var err error
+	if opt.Foreign != nil {
+		made, err = passTables(ctx, d, opt, before)
+	} else {
+		made, err = passRun(ctx, d, opt, before)
 	}
-	if err := group.Wait(); err != nil {
+	if err != nil {
 		return nil, err
 	}
 	r := &PassResult{Verdicts: []logs.VerdictRow{}, Configs: map[string]string{}}
 	for _, p := range made {
 		r.Verdicts = append(r.Verdicts, p.verdicts...)
 		r.Problems = append(r.Problems, p.problems...)
+		r.Unjudged += p.Unjudged
 		if p.Begun {
 			r.Configs[p.Episode] = p.Config
 		}
@@ -88,12 +77,118 @@ func Pass(ctx context.Context, d *logs.RunDir, opt PassOptions) (*PassResult, er
 	return r, writePass(d, r.Verdicts, made)
 }
 
+// passing decides about many episodes, one for each core at a time, and counts them.
+type passing struct {
+	opt   PassOptions
+	group *errgroup.Group
+	total int
+	mu    sync.Mutex
+	done  int
+}
+
+func startPassing(ctx context.Context, opt PassOptions, total int) (*passing, context.Context) {
+	w := &passing{opt: opt, total: total}
+	w.group, ctx = errgroup.WithContext(ctx)
+	w.group.SetLimit(runtime.GOMAXPROCS(0))
+	return w, ctx
+}
+
+// do waits for a free core, and decides then.
+func (w *passing) do(ctx context.Context, to **passed, decide func() (*passed, error)) {
+	w.group.Go(func() error {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		p, err := decide()
+		*to = p
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if w.done++; w.opt.OnEpisode != nil && err == nil {
+			w.opt.OnEpisode(w.done, w.total)
+		}
+		return err
+	})
+}
+
+func passRun(ctx context.Context, d *logs.RunDir, opt PassOptions, before map[string]*passed) ([]*passed, error) {
+	ids, err := d.Episodes()
+	if err != nil {
+		return nil, err
+	}
+	made := make([]*passed, len(ids))
+	w, ctx := startPassing(ctx, opt, len(ids))
+	for i, id := range ids {
+		w.do(ctx, &made[i], func() (*passed, error) { return passEpisode(ctx, d, id, opt.Book, before) })
+	}
+	return made, w.group.Wait()
+}
+
+// passTables goes through the tables in their own order, reads on only when a core is free, and sorts what it found.
+func passTables(ctx context.Context, d *logs.RunDir, opt PassOptions, before map[string]*passed) ([]*passed, error) {
+	ids := opt.Foreign.IDs()
+	made := make([]*passed, len(ids))
+	w, ctx := startPassing(ctx, opt, len(ids))
+	for i, id := range ids {
+		w.do(ctx, &made[i], func() (*passed, error) {
+			t, err := opt.Foreign.Episode(id)
+			if err != nil {
+				return nil, err
+			}
+			key := rowsKey(t, opt.Book)
+			if old := before[id]; old != nil && key != "" && old.Key == key {
+				old.reused = true
+				return old, nil
+			}
+			return decidePassed(ctx, d, id, t, key, Options{Book: opt.Book, Foreign: true})
+		})
+	}
+	if err := w.group.Wait(); err != nil {
+		return nil, err
+	}
+	slices.SortFunc(made, func(a, b *passed) int { return cmp.Compare(a.Episode, b.Episode) })
+	return made, nil
+}
+
+// rowsKey names what the verdicts about an episode of foreign tables follow from: its rows, but for the end that verdicts
+// gave it, and what is decided with. It is "" if the rows have no such name.
+func rowsKey(t *logs.Tables, book *Taxonomy) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "tables %d %s\n", engineVersion, book.Hash())
+	enc := json.NewEncoder(h)
+	for _, e := range t.Episodes {
+		e.EndL1, e.EndLeaf, e.EndSource = nil, nil, nil
+		if enc.Encode(e) != nil {
+			return ""
+		}
+	}
+	if !encodeAll(enc, "turns", t.Turns) || !encodeAll(enc, "clauses", t.Clauses) || !encodeAll(enc, "attempts", t.Attempts) ||
+		!encodeAll(enc, "checks", t.Checks) || !encodeAll(enc, "events", t.Events) {
+		return ""
+	}
+	return hex.EncodeToString(h.Sum(nil))
+}
+
+// encodeAll says whether all rows could be written; a number that is none cannot.
+func encodeAll[T any](enc *json.Encoder, name string, rows []T) bool {
+	if enc.Encode(name) != nil {
+		return false
+	}
+	for i := range rows {
+		if enc.Encode(&rows[i]) != nil {
+			return false
+		}
+	}
+	return true
+}
+
 // passed is one episode in a pass. Its exported fields are a line of the file that says what the rows were made from.
 type passed struct {
 	Episode string `json:"episode"`
 	Key     string `json:"key"` // "" = not to be reused
 	Config  string `json:"config"`
 	Begun   bool   `json:"begun"`
+
+	Unjudged int `json:"unjudged,omitempty"`
 
 	verdicts []logs.VerdictRow
 	problems []logs.Problem
@@ -110,14 +205,19 @@ func passEpisode(ctx context.Context, d *logs.RunDir, id string, book *Taxonomy,
 	if err != nil {
 		return nil, err
 	}
-	r, err := Run(ctx, d, t, Options{Book: book})
+	p, err := decidePassed(ctx, d, id, t, key, Options{Book: book})
+	if err == nil && len(problems) > 0 {
+		p.problems, p.Key = problems, "" // they are told every time
+	}
+	return p, err
+}
+
+func decidePassed(ctx context.Context, d *logs.RunDir, id string, t *logs.Tables, key string, opt Options) (*passed, error) {
+	r, err := Run(ctx, d, t, opt)
 	if err != nil {
 		return nil, err
 	}
-	p := &passed{Episode: id, Key: key, verdicts: r.Verdicts, problems: problems}
-	if len(problems) > 0 {
-		p.Key = "" // they are told every time
-	}
+	p := &passed{Episode: id, Key: key, Unjudged: r.Unjudged, verdicts: r.Verdicts}
 	if len(t.Episodes) > 0 {
 		p.Begun, p.Config = true, t.Episodes[0].Config
 	}

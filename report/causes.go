@@ -362,6 +362,9 @@ func (p *causePlot) paintLabels(s *sheet, q *causePanel, left, right vg.Length, 
 
 func (p *causePlot) caption() string {
 	s := "Cumulative incidence (Aalen–Johansen) of the cause of the first failed turn, from the counting verdicts; numbers are runs."
+	if b := p.c.bannerSentence(); b != "" {
+		s = b + " " + s
+	}
 	if p.c.hasStopped() {
 		s += " Stopped runs leave without a cause."
 	}

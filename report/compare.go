@@ -33,6 +33,7 @@ type CompareOptions struct {
 	Episodes bool             // the rows are episodes of a study: the cap is the build plus the changes,
 	Seed     uint64           // of the resampling used beyond 60 scenarios
 	Notes    []Warning        // remarks about the source, told with the others
+	Banners  []string         // what has to stand before shares of causes: that nobody has validated the judge they rest on
 
 	verdicts bool // some run has a verdict, so that all failed ones are counted by cause
 }
@@ -74,7 +75,7 @@ func Compare(set *logs.OutcomeSet, opt CompareOptions) (*Comparison, error) {
 	if opt.Outcome == "" {
 		opt.Outcome = set.ValueName
 	}
-	c := &Comparison{Schema: CompareSchema, Outcome: opt.Outcome, Policy: "as run", episodes: opt.Episodes, zero: zero}
+	c := &Comparison{Schema: CompareSchema, Outcome: opt.Outcome, Policy: "as run", Banner: strings.Join(opt.Banners, ". "), episodes: opt.Episodes, zero: zero}
 	if set.Cap > 0 {
 		c.TurnsMax = &set.Cap
 	}

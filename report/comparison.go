@@ -26,7 +26,8 @@ type Comparison struct {
 	Outcome   string         `json:"outcome"`
 	TurnsMax  *float64       `json:"turns_max"` // the cap of the outcome; nil: none
 	Policy    string         `json:"policy"`    // how failures caused by the agent's own infrastructure count
-	Configs   []ConfigResult `json:"configs"`   // by mean, highest first
+	Banner    string         `json:"banner,omitempty"`
+	Configs   []ConfigResult `json:"configs"` // by mean, highest first
 	Families  []FamilyResult `json:"families"`
 	Warnings  []Warning      `json:"warnings"`
 	Paragraph string         `json:"paragraph"`

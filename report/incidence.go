@@ -182,11 +182,12 @@ func (in *Incidence) leafSentence(c *Comparison) string {
 }
 
 // CausesJSON writes incidences as JSON with the schema stint.causes/1.
-func CausesJSON(w io.Writer, all []Incidence) error {
+func (c *Comparison) CausesJSON(w io.Writer, all []Incidence) error {
 	enc := json.NewEncoder(w)
 	enc.SetIndent("", "  ")
 	return enc.Encode(struct {
 		Schema  string      `json:"schema"`
+		Banner  string      `json:"banner,omitempty"`
 		Configs []Incidence `json:"configs"`
-	}{"stint.causes/1", all})
+	}{"stint.causes/1", c.Banner, all})
 }

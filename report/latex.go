@@ -104,7 +104,7 @@ func (c *Comparison) LaTeX(w io.Writer) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%% %s\n%% needs \\usepackage{booktabs}, \\usepackage[T1]{fontenc} and \\usepackage{textcomp}\n", Clean(c.header()))
 	notes := newFootnotes(c.shownNotes())
-	for _, s := range c.firstSentences() {
+	for _, s := range c.leadSentences() {
 		fmt.Fprintf(b, "\\noindent\\textbf{%s}\\par\n", escapeTeX(s))
 	}
 	tables := []table{c.configTable(notes)}
@@ -160,6 +160,9 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 		b := bufio.NewWriter(&out)
 		fmt.Fprintf(b, "%% %s. Needs \\usepackage{booktabs}, \\usepackage[T1]{fontenc} and \\usepackage{textcomp}.\n", Clean(t.caption))
 		t.latex(b)
+		if s := c.bannerSentence(); s != "" && (t.name == "configurations" || t.name == "causes") {
+			fmt.Fprintf(b, "\\par\\noindent{\\footnotesize\\textbf{%s}}\\par\n", escapeTeX(s))
+		}
 		b.Flush()
 		files["tables/"+t.name+".tex"] = out.Bytes()
 	}
@@ -171,6 +174,7 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 		}
 	}
 	macro("Headline", rep.Headline)
+	macro("Banner", c.bannerSentence())
 	macro("Means", c.meansSentence())
 	for i := range c.Families {
 		macro("Family"+letters(i+1), c.familyText(&c.Families[i]))

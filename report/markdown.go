@@ -27,7 +27,7 @@ func (c *Comparison) Markdown(w io.Writer) error {
 func (c *Comparison) markdownBody(w io.Writer, report bool) error {
 	b := bufio.NewWriter(w)
 	fmt.Fprintf(b, "%s\n\n", escapeMarkdown(c.header()))
-	for _, s := range c.firstSentences() {
+	for _, s := range c.leadSentences() {
 		fmt.Fprintf(b, "**%s**\n\n", escapeMarkdown(s))
 	}
 	notes := newFootnotes(c.shownNotes())

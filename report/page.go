@@ -156,6 +156,9 @@ func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionV
 	if !c.turns() {
 		first.Title = "Who reaches what"
 	}
+	if s := c.bannerSentence(); s != "" {
+		first.First = append(first.First, s)
+	}
 	draw(&first, "still-going")
 	draw(&first, "heat-map")
 	draw(&first, "retry-curve")
@@ -184,7 +187,9 @@ func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionV
 	}
 	if c.turns() || c.verdicts {
 		why := c.whySection(show, draw)
-		if rep.audited() && rep.Audit.Banner != "" {
+		if s := c.bannerSentence(); s != "" {
+			why.First = append(why.First, s)
+		} else if rep.audited() && rep.Audit.Banner != "" {
 			why.First = append(why.First, Clean(rep.Audit.Banner)+".")
 		}
 		out = append(out, why)

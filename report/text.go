@@ -17,7 +17,7 @@ func (c *Comparison) Text(w io.Writer, width int) error {
 	}
 	t := textWriter{w: w, width: width}
 	t.wrap("", c.header())
-	for _, s := range c.firstSentences() {
+	for _, s := range c.leadSentences() {
 		t.gap()
 		t.wrap("", s)
 	}
@@ -102,6 +102,22 @@ func (c *Comparison) outcomeWords() string {
 		return Clean(c.Outcome) + " up to " + compact(limit)
 	}
 	return Clean(c.Outcome)
+}
+
+// bannerSentence says that causes rest on a judge whom nobody has validated; "" if none do.
+func (c *Comparison) bannerSentence() string {
+	if c.Banner == "" {
+		return ""
+	}
+	return Clean(c.Banner) + "."
+}
+
+// leadSentences are what is said before any table.
+func (c *Comparison) leadSentences() []string {
+	if s := c.bannerSentence(); s != "" {
+		return append([]string{s}, c.firstSentences()...)
+	}
+	return c.firstSentences()
 }
 
 // firstSentences says, before any table, of which families nothing could have come.

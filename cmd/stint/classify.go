@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -44,7 +45,8 @@ run keeps the rules it was classified with in DIR/verdicts/rules.yaml until othe
 
 DIR can also be the folder of tables that ingest made from logs of other runners and agents.
 Then every attempt is looked at that did not pass, or of which nobody said so and that did not
-end in order. What such a log does not tell is listed with the verdict and makes it weaker.
+end in order. What such a log does not tell is listed with the verdict and makes it weaker,
+also that of a judge.
 ` + leafList(),
 		Example: "  " + e.Self + " classify runs/demo\n  " + e.Self + " classify runs/demo --json\n  " + e.Self + " classify --codebook\n" +
 			"  " + e.Self + " classify runs/demo --show-packet none/r0/s01#1\n  " + e.Self + " classify runs/demo --rules my.yaml\n  " + e.Self + " classify --rules my.yaml --check",
@@ -67,11 +69,7 @@ end in order. What such a log does not tell is listed with the verdict and makes
 				return err
 			}
 			if judge.show != "" {
-				d, err := logs.OpenRunDir(args[0])
-				if err != nil {
-					return err
-				}
-				return judge.showPacket(cmd.Context(), e, d)
+				return judge.showPacket(cmd.Context(), e, args[0])
 			}
 			return classifyRun(cmd.Context(), e, args[0], rules, asJSON, &judge)
 		},
@@ -84,50 +82,89 @@ end in order. What such a log does not tell is listed with the verdict and makes
 	return cmd
 }
 
+// classified is what classify, explain and a judge read: a run directory, or a folder of tables that ingest made of logs.
+type classified struct {
+	*logs.RunDir
+	foreign *logs.EpisodeTables // nil = a run directory
+	book    *classify.Taxonomy
+}
+
+// openClassified opens a run directory or a folder of tables, with the codebook it is classified with. Close it after use.
+func openClassified(dir string) (*classified, error) {
+	d, err := logs.OpenRunDir(dir)
+	if err == nil {
+		return &classified{RunDir: d}, nil
+	}
+	if !logs.IsTables(dir) {
+		return nil, err
+	}
+	t, err := logs.OpenEpisodeTables(dir)
+	return &classified{RunDir: &logs.RunDir{Root: dir}, foreign: t}, err
+}
+
+func (d *classified) close() {
+	if d.foreign != nil {
+		d.foreign.Close()
+	}
+}
+
+// useBook reads the codebook, after other rules were given.
+func (d *classified) useBook() (err error) {
+	d.book, err = runBook(d.RunDir)
+	return err
+}
+
+// read reads the rows of one episode, and says what could not be read.
+func (d *classified) read(id string) (*logs.Tables, []logs.Problem, error) {
+	if d.foreign != nil {
+		t, err := d.foreign.Episode(id)
+		return t, nil, err
+	}
+	return logs.ReadEpisode(d.RunDir, id)
+}
+
 // classifyRun classifies a run, writes its verdicts and prints what came out.
 func classifyRun(ctx context.Context, e *env, dir, rules string, asJSON bool, judge *judgeFlags) error {
-	d, foreign, err := openClassified(dir)
+	d, err := openClassified(dir)
 	if err != nil {
 		return err
 	}
-	if foreign && judge.model != "" {
-		return inputErrorf("leave --judge out", "a judge is asked about run directories; %s holds tables of logs", clean(dir))
-	}
+	defer d.close()
 	if rules != "" {
-		if err := takeRules(d, rules); err != nil {
+		if err := takeRules(d.RunDir, rules); err != nil {
 			return err
 		}
 	}
-	book, err := runBook(d)
+	if err := d.useBook(); err != nil {
+		return err
+	}
+	p, err := classify.Pass(ctx, d.RunDir, classify.PassOptions{Book: d.book, Foreign: d.foreign, OnEpisode: readProgress(e)})
 	if err != nil {
 		return err
 	}
-	t, r, err := decideRules(ctx, e, d, book, foreign, judge.model != "")
-	if err != nil {
-		return err
+	sayProblems(e, p.Problems)
+	if e.Verbose {
+		e.say("%s had not changed", plural(p.Reused, "episode"))
 	}
 	var asked *classify.JudgeSummary
 	var judgeErr error
 	if judge.model != "" {
-		if asked, judgeErr = judge.judge(ctx, e, d, t, r); asked == nil {
+		if asked, judgeErr = judge.judge(ctx, e, d, p.Verdicts); asked == nil {
 			return judgeErr
 		}
 	}
-	if foreign {
-		if _, err := logs.RelabelTables(d.Root); err != nil {
-			return fmt.Errorf("writing the tables to %s: %w", d.Root, err)
-		}
-	} else if !d.Fresh() {
-		if _, err := logs.RelabelRun(d, logs.IngestOptions{OnEpisode: readProgress(e)}); err != nil {
-			return fmt.Errorf("writing the tables to %s: %w", d.TablesDir(), err)
-		}
+	if err := d.relabel(e); err != nil {
+		return err
 	}
-	all, _, err := logs.ReadVerdicts(d)
+	all, _, err := logs.ReadVerdicts(d.RunDir)
 	if err != nil {
 		return err
 	}
-	c := countVerdicts(t, r, all, book)
+	c := countVerdicts(p, all, d.book)
 	c.Judge = asked
+	if c.Banner, err = classify.Unvalidated(d.RunDir, &logs.Tables{Verdicts: c.Verdicts}, d.book); err != nil {
+		return err
+	}
 	if judgeErr == nil {
 		judgeErr = endJudge(asked)
 	}
@@ -144,55 +181,33 @@ func classifyRun(ctx context.Context, e *env, dir, rules string, asJSON bool, ju
 	if !e.Quiet {
 		e.say("verdicts: %s", clean(filepath.Join(d.VerdictsDir(), "rules.jsonl")))
 		if asked != nil {
-			e.say("verdicts: %s", judgeFile(d))
+			e.say("verdicts: %s", judgeFile(d.RunDir))
 		}
-		if len(r.Verdicts) > 0 {
-			v := &r.Verdicts[0]
-			e.next("explain %s %s", shellQuote(dir), verdictID(v))
+		if len(p.Verdicts) > 0 {
+			e.next("explain %s %s", shellQuote(dir), verdictID(&p.Verdicts[0]))
 		}
-		if !foreign {
+		if d.foreign == nil {
 			e.next("report %s", shellQuote(dir))
 		}
 	}
 	return nil
 }
 
-// decideRules brings the verdicts of the rules up to date. Where a judge is asked next, the tables and the ways to all
-// verdicts are kept; else one episode at a time is looked at, and only those that have changed.
-func decideRules(ctx context.Context, e *env, d *logs.RunDir, book *classify.Taxonomy, foreign, whole bool) (*logs.Tables, *classify.Result, error) {
-	if foreign || whole {
-		t, err := readClassified(e, d, foreign)
-		if err != nil {
-			return nil, nil, err
+// relabel brings the verdicts into the tables.
+func (d *classified) relabel(e *env) error {
+	if d.foreign != nil {
+		if _, err := logs.RelabelTables(d.Root); err != nil {
+			return fmt.Errorf("writing the tables to %s: %w", d.Root, err)
 		}
-		r, err := writeRuleVerdicts(ctx, d, t, classify.Options{Book: book, Foreign: foreign})
-		return t, r, err
+		return nil
 	}
-	p, err := classify.Pass(ctx, d, classify.PassOptions{Book: book, OnEpisode: readProgress(e)})
-	if err != nil {
-		return nil, nil, err
+	if d.Fresh() {
+		return nil
 	}
-	sayProblems(e, p.Problems)
-	if e.Verbose {
-		e.say("%s had not changed", plural(p.Reused, "episode"))
+	if _, err := logs.RelabelRun(d.RunDir, logs.IngestOptions{OnEpisode: readProgress(e)}); err != nil {
+		return fmt.Errorf("writing the tables to %s: %w", d.TablesDir(), err)
 	}
-	t := &logs.Tables{}
-	for _, id := range sortedNames(p.Configs) {
-		t.Episodes = append(t.Episodes, logs.EpisodeRow{Episode: id, Config: p.Configs[id]})
-	}
-	return t, &classify.Result{Verdicts: p.Verdicts}, nil
-}
-
-// writeRuleVerdicts decides about every failed attempt and writes verdicts/rules.jsonl, unless the file already says the same.
-func writeRuleVerdicts(ctx context.Context, d *logs.RunDir, t *logs.Tables, opt classify.Options) (*classify.Result, error) {
-	r, err := classify.Run(ctx, d, t, opt)
-	if err != nil {
-		return nil, err
-	}
-	if _, err := classify.WriteRules(d, r.Verdicts); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return nil
 }
 
 // verdictCounts is what classify prints.
@@ -212,6 +227,7 @@ type verdictCounts struct {
 	Missing   map[string]int         `json:"missing"`   // inputs that were not there
 	Follow    int                    `json:"caused_by_earlier"`
 	Sources   map[string]int         `json:"sources"`  // whose verdicts these are: rule, contract, judge, person
+	Banner    string                 `json:"banner"`   // what to know of the shares that rest on a judge; "" = nothing
 	Verdicts  []logs.VerdictRow      `json:"verdicts"` // the one of each attempt that counts
 	Judge     *classify.JudgeSummary `json:"judge,omitempty"`
 }
@@ -224,7 +240,7 @@ type leafCount struct {
 }
 
 // countVerdicts counts the verdict of each attempt that counts: of the rules as they are now, and of judges and people.
-func countVerdicts(t *logs.Tables, r *classify.Result, all []logs.VerdictRow, book *classify.Taxonomy) *verdictCounts {
+func countVerdicts(r *classify.PassResult, all []logs.VerdictRow, book *classify.Taxonomy) *verdictCounts {
 	rows := slices.Clone(r.Verdicts)
 	for _, v := range all {
 		if v.AnnotatorKind == logs.AnnotatorJudge || v.AnnotatorKind == logs.AnnotatorPerson {
@@ -239,14 +255,8 @@ func countVerdicts(t *logs.Tables, r *classify.Result, all []logs.VerdictRow, bo
 	c := &verdictCounts{Schema: "stint.classify/1", Taxonomy: book.Name, Annotator: book.Annotator(), Failed: len(r.Verdicts), Unjudged: r.Unjudged, Configs: []string{},
 		L1: map[string]int{"drift": 0, "infra": 0, "bench": 0, "unknown": 0}, Leaves: []leafCount{}, Origins: map[string]int{}, Recovered: map[string]int{},
 		Unknown: map[string]int{}, Missing: map[string]int{}, Sources: map[string]int{}, Verdicts: verdicts}
-	config := map[string]string{}
-	for i := range t.Episodes {
-		config[t.Episodes[i].Episode] = t.Episodes[i].Config
-		if !slices.Contains(c.Configs, t.Episodes[i].Config) {
-			c.Configs = append(c.Configs, t.Episodes[i].Config)
-		}
-	}
-	slices.Sort(c.Configs)
+	config := r.Configs
+	c.Configs = append(c.Configs, slices.Compact(slices.Sorted(maps.Values(config)))...)
 	byLeaf, episodes := map[string]*leafCount{}, map[string]bool{}
 	for i := range verdicts {
 		v := &verdicts[i]
@@ -313,6 +323,9 @@ func (c *verdictCounts) print(w io.Writer) error {
 	short, common := report.ShortNames(columns)
 	if common != "" {
 		fmt.Fprintf(w, "all: %s\n", clean(common))
+	}
+	if c.Banner != "" {
+		fmt.Fprintf(w, "\n! %s\n", clean(c.Banner))
 	}
 	fmt.Fprintln(w)
 	head := []string{"cause"}

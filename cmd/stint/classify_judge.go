@@ -101,17 +101,13 @@ func loopback(base string) bool {
 }
 
 // options turns the flags into those of the judge.
-func (f *judgeFlags) options(e *env, d *logs.RunDir) (classify.JudgeOptions, error) {
-	f.fromStudy(d)
+func (f *judgeFlags) options(e *env, d *classified) (classify.JudgeOptions, error) {
+	f.fromStudy(d.RunDir)
 	opt := classify.JudgeOptions{Model: f.model, Endpoint: strings.TrimRight(f.baseURL, "/"), PacketTokens: f.packet, Context: f.context, MaxOutput: f.maxOutput, MaxVotes: f.votes,
-		Concurrency: f.jobs, Timeout: f.timeout, Seed: f.seed, All: f.all, AskAgain: f.again, Plain: f.plain, Failure: judgeFailure, MinWait: e.testOnlyJudgeWait,
+		Concurrency: f.jobs, Timeout: f.timeout, Seed: f.seed, All: f.all, AskAgain: f.again, Plain: f.plain, Failure: judgeFailure, MinWait: e.testOnlyJudgeWait, Book: d.book, Foreign: d.foreign != nil,
 		Ceilings: classify.Ceilings{Calls: f.maxCalls, Tokens: f.maxTokens, USD: f.maxUSD}}
 	if opt.Model == "" {
 		opt.Model = "judge"
-	}
-	var err error
-	if opt.Book, err = runBook(d); err != nil {
-		return opt, err
 	}
 	if e.testOnlyAfterAppend != nil {
 		opt.OnLedger = func() { e.testOnlyAfterAppend(0) }
@@ -122,7 +118,7 @@ func (f *judgeFlags) options(e *env, d *logs.RunDir) (classify.JudgeOptions, err
 	if f.baseURL == "" {
 		return opt, inputErrorf(`give --base-url, for example "http://127.0.0.1:8000/v1"`, "where is the judge %s? The study has no model of that name with a url and api chat", clean(f.model))
 	}
-	prices, err := f.priceTable(d)
+	prices, err := f.priceTable(d.RunDir)
 	if err != nil {
 		return opt, err
 	}
@@ -185,15 +181,16 @@ func judgeFailure(err error) *classify.CallFailure {
 }
 
 // showPacket prints the request that would be sent about an attempt.
-func (f *judgeFlags) showPacket(ctx context.Context, e *env, d *logs.RunDir) error {
-	a, err := findAttempt(e, d, f.show)
+func (f *judgeFlags) showPacket(ctx context.Context, e *env, dir string) error {
+	d, err := openClassified(dir)
 	if err != nil {
 		return err
 	}
-	if !a.failed() {
-		return inputErrorf(a.otherAttempts(), "there is nothing to ask about %s: it %s", a.id(), a.outcome())
+	defer d.close()
+	if err := d.useBook(); err != nil {
+		return err
 	}
-	r, err := ruleNow(ctx, e, d, false, a.episode)
+	a, err := d.find(ctx, e, f.show)
 	if err != nil {
 		return err
 	}
@@ -201,7 +198,7 @@ func (f *judgeFlags) showPacket(ctx context.Context, e *env, d *logs.RunDir) err
 	if err != nil {
 		return err
 	}
-	req, err := classify.ShownPacket(d, r.tables, r.Result, a.key(), opt)
+	req, err := classify.ShownPacket(d.RunDir, a.tables, a.Result, a.key, opt)
 	if err != nil {
 		return err
 	}
@@ -212,7 +209,7 @@ func (f *judgeFlags) showPacket(ctx context.Context, e *env, d *logs.RunDir) err
 }
 
 // judge asks the model and reports how it went. What it answered is in the tables afterwards.
-func (f *judgeFlags) judge(ctx context.Context, e *env, d *logs.RunDir, t *logs.Tables, r *classify.Result) (*classify.JudgeSummary, error) {
+func (f *judgeFlags) judge(ctx context.Context, e *env, d *classified, verdicts []logs.VerdictRow) (*classify.JudgeSummary, error) {
 	opt, err := f.options(e, d)
 	if err != nil {
 		return nil, err
@@ -228,7 +225,11 @@ func (f *judgeFlags) judge(ctx context.Context, e *env, d *logs.RunDir, t *logs.
 			fmt.Fprintln(e.Stderr)
 		}
 	}
-	return classify.Judge(ctx, d, t, r, opt)
+	opt.Episode = func(id string) (*logs.Tables, error) {
+		t, _, err := d.read(id)
+		return t, err
+	}
+	return classify.Judge(ctx, d.RunDir, nil, &classify.Result{Verdicts: verdicts}, opt)
 }
 
 // printJudge says what a pass of a judge came to.

@@ -104,7 +104,8 @@ func (s *judgeServer) calls() int {
 
 var judgeCode = regexp.MustCompile(`(?m)^([A-Z]{2}[0-9]): (.*)$`)
 
-// readWell answers a judge's request: drift.too_lax with a quote of the first check, or that it cannot tell.
+// readWell answers a judge's request: drift.too_lax with a quote of the first check, else infra.provider_error with one of
+// what a provider said, or that it cannot tell.
 func readWell(body []byte) (string, error) {
 	var r struct {
 		Messages []struct{ Content string } `json:"messages"`
@@ -139,6 +140,11 @@ func readWell(body []byte) (string, error) {
 		switch text := field(it, "text"); field(it, "id") {
 		case "packet":
 			packet = strings.TrimPrefix(text, "packet_id: ")
+		default:
+			if strings.HasPrefix(field(it, "channel"), "provider · error") && answer["violated_requirement"] == nil {
+				answer["label"], answer["abstain_reason"] = code("infra.provider_error"), nil
+				answer["evidence"] = []any{map[string]string{"event": field(it, "id"), "quote": text, "role": "cause"}}
+			}
 		case "k1":
 			clause, _, _ := strings.Cut(strings.TrimPrefix(text, "clauses: "), "\n")
 			clause, _, _ = strings.Cut(clause, ",")

@@ -135,20 +135,3 @@ func leafList() string {
 	}
 	return b.String()
 }
-
-// openClassified opens a run directory, or a folder of tables that ingest made from logs of others.
-func openClassified(dir string) (d *logs.RunDir, foreign bool, err error) {
-	d, err = logs.OpenRunDir(dir)
-	if err != nil && logs.IsTables(dir) {
-		return &logs.RunDir{Root: dir}, true, nil
-	}
-	return d, false, err
-}
-
-// readClassified reads what is to be classified.
-func readClassified(e *env, d *logs.RunDir, foreign bool) (*logs.Tables, error) {
-	if foreign {
-		return logs.ReadTablesWith(d.Root, logs.ReadOptions{Events: true})
-	}
-	return readRun(e, d)
-}

@@ -183,11 +183,13 @@ func printComparison(e *env, c *report.Comparison, f compareFlags) error {
 	}
 	switch {
 	case f.json && f.causes:
-		err = report.CausesJSON(w, ends)
+		err = c.CausesJSON(w, ends)
 	case f.json:
 		err = c.JSON(w)
 	case f.csv:
-		err = c.CSV(w)
+		if err = c.CSV(w); c.Banner != "" { // the table has no place for it
+			e.say("%s", clean(c.Banner))
+		}
 	case f.md:
 		err = c.Markdown(w)
 	case f.latex:

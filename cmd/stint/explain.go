@@ -23,21 +23,22 @@ func newExplainCmd(e *env) *cobra.Command {
 way with its answer, the records and log lines it rests on (file and byte), what is wrong
 with the server by clause, what the agent got over, and what was missing to decide.
 
-ID is EPISODE@TURN.ATTEMPT. EPISODE is the id that ls prints, the beginning of one, or the end of
-CONFIG/SCENARIO#REPEAT; without @TURN.ATTEMPT its last failed attempt. Without ID explain
-lists the failed attempts.`,
+DIR is a run directory or the tables that ingest made of logs. ID is EPISODE@TURN.ATTEMPT.
+EPISODE is the id that ls prints, the beginning of one, or the end of CONFIG/SCENARIO#REPEAT;
+without @TURN.ATTEMPT its last failed attempt. Without ID explain lists the failed attempts.`,
 		Example: "  " + e.Self + " explain runs/demo\n  " + e.Self + " explain runs/demo none/r0/s01#1",
 		Args:    cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			d, foreign, err := openClassified(args[0])
+			d, err := openClassified(args[0])
 			if err != nil {
 				return err
 			}
-			if len(args) == 1 {
-				return explainAll(cmd.Context(), e, d, foreign, asJSON)
+			defer d.close()
+			if err := d.useBook(); err != nil {
+				return err
 			}
-			if foreign {
-				return explainForeign(cmd.Context(), e, d, args[1], asJSON)
+			if len(args) == 1 {
+				return explainAll(cmd.Context(), e, d, asJSON)
 			}
 			return explain(cmd.Context(), e, d, args[1], asJSON)
 		},
@@ -47,107 +48,155 @@ lists the failed attempts.`,
 }
 
 // explainAll lists every failed attempt with its verdict.
-func explainAll(ctx context.Context, e *env, d *logs.RunDir, foreign, asJSON bool) error {
-	r, err := ruleNow(ctx, e, d, foreign, "")
+func explainAll(ctx context.Context, e *env, d *classified, asJSON bool) error {
+	ids, err := d.ids()
 	if err != nil {
 		return err
 	}
+	slices.Sort(ids)
+	all := []logs.VerdictRow{}
+	for _, id := range ids {
+		r, err := d.rule(ctx, e, id)
+		if err != nil {
+			return err
+		}
+		if all = append(all, r.Verdicts...); asJSON {
+			continue
+		}
+		for i := range r.Verdicts {
+			v := &r.Verdicts[i]
+			fmt.Fprintf(e.Stdout, "%s  %-24s  %s\n", verdictID(v), verdictWord(v), clean(r.name()))
+		}
+	}
 	if asJSON {
-		return e.printJSON(r.Verdicts)
+		return e.printJSON(all)
 	}
-	names := map[string]string{}
-	for i := range r.tables.Episodes {
-		row := &r.tables.Episodes[i]
-		names[row.Episode] = fmt.Sprintf("%s/%s#%d", row.Config, row.Scenario, row.Repeat)
-	}
-	for i := range r.Verdicts {
-		v := &r.Verdicts[i]
-		fmt.Fprintf(e.Stdout, "%s  %-24s  %s\n", verdictID(v), verdictWord(v), clean(names[v.Episode]))
-	}
-	if len(r.Verdicts) == 0 {
+	if len(all) == 0 {
 		fmt.Fprintln(e.Stdout, "no attempt failed")
 	}
 	return nil
 }
 
-// ruled is what the rules say about a run now, and what they say it of and by.
+// ids are the episodes of a run directory or of tables.
+func (d *classified) ids() ([]string, error) {
+	if d.foreign != nil {
+		return d.foreign.IDs(), nil
+	}
+	return d.Episodes()
+}
+
+// ruled is what the rules say about one episode now, and what they say it of and by.
 type ruled struct {
 	*classify.Result
 	tables *logs.Tables
 	book   *classify.Taxonomy
+	key    logs.VerdictKey // of the attempt that was looked for
+	id     string          // its name
 }
 
-// ruleNow decides about the failed attempts of a run, or of tables of foreign logs: about all of them, or about those of
-// one episode. Never about a single one, since a damaged session is seen from the attempt before.
-func ruleNow(ctx context.Context, e *env, d *logs.RunDir, foreign bool, episode string) (*ruled, error) {
-	t, err := readClassified(e, d, foreign)
-	if err != nil {
-		return nil, err
+// name is CONFIG/SCENARIO#REPEAT.
+func (r *ruled) name() string {
+	if len(r.tables.Episodes) == 0 {
+		return ""
 	}
-	book, err := runBook(d)
-	if err != nil {
-		return nil, err
-	}
-	opt := classify.Options{Book: book, Foreign: foreign}
-	if episode != "" {
-		opt.Only = func(k logs.VerdictKey) bool { return k.Episode == episode }
-	}
-	r, err := classify.Run(ctx, d, t, opt)
-	if err != nil {
-		return nil, err
-	}
-	return &ruled{r, t, book}, nil
+	row := &r.tables.Episodes[0]
+	return fmt.Sprintf("%s/%s#%d", row.Config, row.Scenario, row.Repeat)
 }
 
-// explain prints the way to one verdict.
-func explain(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool) error {
-	a, err := findAttempt(e, d, id)
+// rule decides about the failed attempts of one episode. Never about a single one, since a damaged session is seen from
+// the attempt before.
+func (d *classified) rule(ctx context.Context, e *env, episode string) (*ruled, error) {
+	t, problems, err := d.read(episode)
 	if err != nil {
-		return err
+		return nil, err
+	}
+	sayProblems(e, problems)
+	r, err := classify.Run(ctx, d.RunDir, t, classify.Options{Book: d.book, Foreign: d.foreign != nil})
+	if err != nil {
+		return nil, err
+	}
+	return &ruled{Result: r, tables: t, book: d.book}, nil
+}
+
+// find finds the failed attempt that an ID names, and decides about its episode.
+func (d *classified) find(ctx context.Context, e *env, id string) (*ruled, error) {
+	if d.foreign != nil {
+		return d.findForeign(ctx, e, id)
+	}
+	a, err := findAttempt(e, d.RunDir, id)
+	if err != nil {
+		return nil, err
 	}
 	if !a.failed() {
-		return inputErrorf(a.otherAttempts(), "%s has no verdict: it %s", a.id(), a.outcome())
+		return nil, inputErrorf(a.otherAttempts(), "%s has no verdict: it %s", a.id(), a.outcome())
 	}
-	r, err := ruleNow(ctx, e, d, false, a.episode)
+	r, err := d.rule(ctx, e, a.episode)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	dec := r.Decision(a.key())
-	if dec == nil {
-		return inputErrorf(e.Self+" classify "+shellQuote(d.Root)+" shows what could be read", "%s could not be read from its journal", a.id())
+	if r.key, r.id = a.key(), a.id(); r.Decision(r.key) == nil {
+		return nil, inputErrorf(e.Self+" classify "+shellQuote(d.Root)+" shows what could be read", "%s could not be read from its journal", a.id())
 	}
-	if err := r.show(e, a.id(), dec, asJSON); err != nil || asJSON {
-		return err
-	}
-	e.next("reproduce %s %s", shellQuote(d.Root), a.id())
-	return nil
+	return r, nil
 }
 
-// explainForeign prints the way to one verdict about a log that stint did not write. ID is EPISODE@TURN.ATTEMPT, or the
-// beginning of it: the last verdict that begins so.
-func explainForeign(ctx context.Context, e *env, d *logs.RunDir, id string, asJSON bool) error {
-	r, err := ruleNow(ctx, e, d, true, "")
+// findForeign finds an attempt of a log that stint did not write: by EPISODE@TURN.ATTEMPT, where EPISODE is the beginning
+// of an id, or the end of CONFIG/SCENARIO#REPEAT; without @TURN.ATTEMPT the last one that has a verdict.
+func (d *classified) findForeign(ctx context.Context, e *env, id string) (*ruled, error) {
+	name, place := id, ""
+	if i := strings.LastIndexByte(id, '@'); i >= 0 {
+		name, place = id[:i], id[i+1:]
+	}
+	hint := e.Self + " explain " + shellQuote(d.Root) + " lists the verdicts"
+	var found []string
+	for _, ep := range d.foreign.IDs() {
+		row := d.foreign.Row(ep)
+		full := fmt.Sprintf("%s/%s#%d", row.Config, row.Scenario, row.Repeat)
+		if name != "" && (strings.HasPrefix(ep, name) || full == name || strings.HasSuffix(full, "/"+name)) {
+			found = append(found, ep)
+		}
+	}
+	switch {
+	case len(found) == 0:
+		return nil, inputErrorf(hint, "there is no episode %s in %s", clean(name), clean(d.Root))
+	case len(found) > 1:
+		return nil, inputErrorf("write more of it", "%s stands for %d episodes: %s", clean(name), len(found), strings.Join(found[:min(len(found), 8)], ", "))
+	}
+	r, err := d.rule(ctx, e, found[0])
 	if err != nil {
-		return err
+		return nil, err
 	}
 	for i := len(r.Verdicts) - 1; i >= 0; i-- {
 		v := &r.Verdicts[i]
-		if name := verdictID(v); id != "" && strings.HasPrefix(name, id) {
-			return r.show(e, name, r.Decision(v.Key()), asJSON)
+		if place == "" || place == fmt.Sprintf("%d.%d", v.Turn, v.Attempt) {
+			r.key, r.id = v.Key(), verdictID(v)
+			return r, nil
 		}
 	}
-	return inputErrorf(e.Self+" explain "+shellQuote(d.Root)+" lists the verdicts", "no verdict is about %s", clean(id))
+	return nil, inputErrorf(hint, "no verdict is about %s", clean(id))
 }
 
-// show prints one verdict with its reasons.
-func (r *ruled) show(e *env, id string, dec *classify.Decision, asJSON bool) error {
-	key := dec.Verdict.Key()
-	x := explanation{id: id, book: r.book, key: key, decision: dec, others: othersOf(r.tables.Verdicts, key)}
-	for i := range r.tables.Episodes {
-		if row := &r.tables.Episodes[i]; row.Episode == key.Episode {
-			x.name = fmt.Sprintf("%s/%s#%d", row.Config, row.Scenario, row.Repeat)
-		}
+// explain prints the way to one verdict.
+func explain(ctx context.Context, e *env, d *classified, id string, asJSON bool) error {
+	r, err := d.find(ctx, e, id)
+	if err != nil {
+		return err
 	}
+	if err := r.show(e, d.RunDir, asJSON); err != nil || asJSON || d.foreign != nil {
+		return err
+	}
+	e.next("reproduce %s %s", shellQuote(d.Root), r.id)
+	return nil
+}
+
+// show prints the verdict that was looked for with its reasons.
+func (r *ruled) show(e *env, d *logs.RunDir, asJSON bool) error {
+	all, _, err := logs.ReadVerdicts(d)
+	if err != nil {
+		return err
+	}
+	dec := r.Decision(r.key)
+	x := explanation{id: r.id, name: r.name(), book: r.book, key: r.key, decision: dec, others: othersOf(all, r.key)}
 	if asJSON {
 		return e.printJSON(map[string]any{"schema": "stint.explain/1", "id": x.id, "episode": x.name, "decision": dec, "failing_checks": dec.Checks, "annotators": x.others})
 	}

@@ -8,9 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/stint-bench/stint/classify"
 	"github.com/stint-bench/stint/cmd/stint/internal/study"
 	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/report"
@@ -104,6 +106,7 @@ func (s *comparedSource) join(part *comparedSource, name string, seen map[runKey
 		*s = *part
 		options.Outcome = part.set.ValueName
 		options.Families, options.Primary, options.Episodes, options.Notes = part.options.Families, part.options.Primary, part.options.Episodes, part.options.Notes
+		options.Banners = part.options.Banners
 		if part.options.Alpha != 0 {
 			options.Alpha = part.options.Alpha
 		}
@@ -120,6 +123,7 @@ func (s *comparedSource) join(part *comparedSource, name string, seen map[runKey
 		s.unread += part.unread
 		s.options.Episodes = s.options.Episodes && part.options.Episodes
 		s.options.Notes = append(s.options.Notes, part.options.Notes...)
+		s.options.Banners = append(s.options.Banners, part.options.Banners...)
 		s.options.Families = append(s.options.Families, part.options.Families...)
 		s.dir, s.tables, s.study = nil, nil, ""
 		for i := range s.options.Families {
@@ -149,6 +153,7 @@ func readFolder(e *env, name string, f compareFlags, filter *logs.Expr) (*compar
 	}
 	part := &comparedSource{}
 	part.options.Episodes = true
+	judges := &logs.RunDir{Root: name} // of whom verdicts/ knows
 	if _, err := os.Stat(filepath.Join(name, "episodes.parquet")); err == nil {
 		t, err := logs.ReadTablesWith(name, logs.ReadOptions{Outcomes: true})
 		if err != nil {
@@ -156,6 +161,7 @@ func readFolder(e *env, name string, f compareFlags, filter *logs.Expr) (*compar
 		}
 		part.tables = t
 		if d, err := logs.OpenRunDir(filepath.Dir(filepath.Clean(name))); err == nil && filepath.Clean(d.TablesDir()) == filepath.Clean(name) {
+			judges = d
 			if err := part.useStudy(d, f); err != nil {
 				return nil, err
 			}
@@ -171,6 +177,7 @@ func readFolder(e *env, name string, f compareFlags, filter *logs.Expr) (*compar
 		}
 		sayProblems(e, problems)
 		part.tables, part.unread, part.dir = t, len(problems), d
+		judges = d
 		if err := part.useStudy(d, f); err != nil {
 			return nil, err
 		}
@@ -182,6 +189,9 @@ func readFolder(e *env, name string, f compareFlags, filter *logs.Expr) (*compar
 		if err := part.reprice(e, f.table, f.prices); err != nil {
 			return nil, err
 		}
+	}
+	if err := part.distrust(judges); err != nil {
+		return nil, err
 	}
 	outcome := f.outcome
 	if outcome == "" {
@@ -200,6 +210,22 @@ func readFolder(e *env, name string, f compareFlags, filter *logs.Expr) (*compar
 	part.options.Notes = append(part.options.Notes, report.DriftNotes(report.SummarizeRuns(part.tables))...)
 	part.set = set
 	return part, nil
+}
+
+// distrust notes that causes rest on a judge whom no audit has validated.
+func (s *comparedSource) distrust(d *logs.RunDir) error {
+	if !slices.ContainsFunc(s.tables.Verdicts, func(v logs.VerdictRow) bool { return v.AnnotatorKind == logs.AnnotatorJudge }) {
+		return nil
+	}
+	book, err := runBook(d)
+	if err != nil {
+		return err
+	}
+	banner, err := classify.Unvalidated(d, s.tables, book)
+	if err == nil && banner != "" {
+		s.options.Banners = append(s.options.Banners, banner)
+	}
+	return err
 }
 
 // useStudy takes the declared families from the study of a run directory. A comparison that departs from what
