@@ -191,7 +191,7 @@ func TestBrowser(t *testing.T) {
 	if got := eval[[]string](t, b, cellsOf("episodes", 4)); len(got) != 60 {
 		t.Errorf("the escape key shows %d of 60 runs", len(got))
 	}
-	b.click(t, `#table-configurations tbody tr:first-child a.runs[data-end=drift]`)
+	b.click(t, `#table-configurations tbody tr:first-child a.runs[data-runs$=drift]`)
 	ends := eval[[]string](t, b, cellsOf("episodes", 4))
 	if len(ends) != 12 || slices.ContainsFunc(ends, func(s string) bool { return s != "drift" }) {
 		t.Errorf("the twelve drifted runs of opencode: %v", ends)

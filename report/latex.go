@@ -148,11 +148,11 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 	if t, ok := c.leafTable(); ok {
 		tables = append(tables, t)
 	}
-	if t, ok := c.costTable(rep.Runs); ok {
+	if t, ok := rep.costTable(); ok {
 		tables = append(tables, t)
 	}
 	if len(rep.Runs) > 0 {
-		tables = append(tables, runTable(rep.Runs))
+		tables = append(tables, c.runTable(rep.Runs))
 	}
 	files := make(map[string][]byte)
 	for _, t := range tables {
@@ -181,6 +181,7 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 		macro("Correction"+letters(i+1), capital(familyLine(&c.Families[i]))+".")
 	}
 	macro("Rates", c.rateSentence())
+	macro("Costs", c.costSentence(rep.Costs))
 	macro("Methods", c.methods())
 	for _, f := range figures {
 		name := macroName(f.Name)

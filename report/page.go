@@ -37,7 +37,11 @@ type pageView struct {
 	Sections                                        []sectionView
 }
 
-type numberView struct{ Name, Value, Beside string }
+type numberView struct {
+	Name, Value, Beside string
+	Link                *linkView // to the runs it stands for
+	Section             string    // or to a section; "" = neither
+}
 
 type sectionView struct {
 	ID, Title string
@@ -82,8 +86,9 @@ type columnView struct {
 }
 
 type rowView struct {
-	Config, End string
-	Cells       []cellView
+	ID, First string // anchors: of the run, and of the first one of its configuration
+	Keys      string // what links select it by
+	Cells     []cellView
 }
 
 type cellView struct {
@@ -95,7 +100,8 @@ type cellView struct {
 	Link   *linkView
 }
 
-type linkView struct{ Config, End string }
+// A linkView leads to the runs whose keys hold one of each group; groups are separated by blanks, alternatives by bars.
+type linkView struct{ Href, Keys, Label string }
 
 // page makes index.html.
 func (rep *Report) page(in Input, figures []Figure) ([]byte, error) {
@@ -142,10 +148,7 @@ func (rep *Report) view(in Input, figures []Figure) *pageView {
 func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionView {
 	c := rep.Comparison
 	notes := newFootnotes(c.shownNotes())
-	index := make(map[string]string, len(c.Configs))
-	for i := range c.Configs {
-		index[c.Configs[i].Config] = strconv.Itoa(i + 1)
-	}
+	index := c.index()
 	show := func(t table) partView { return partView{Table: t.view(index)} }
 	draw := func(s *sectionView, name string) {
 		if f := figures[name]; f != nil {
@@ -197,8 +200,7 @@ func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionV
 	if rep.audited() {
 		out = append(out, rep.auditSection(show))
 	}
-	if t, ok := c.costTable(rep.Runs); ok {
-		s := sectionView{ID: "cost", Title: "What it cost", Parts: []partView{show(t)}}
+	if s, ok := rep.costSection(show); ok {
 		out = append(out, s)
 	}
 	methods := sectionView{ID: "methods", Title: "Methods"}
@@ -248,22 +250,19 @@ func (rep *Report) runSection(in Input, index map[string]string, show func(table
 	c := rep.Comparison
 	s := sectionView{ID: "run", Title: "What was run"}
 	if len(rep.Runs) > 0 {
-		s.Parts = append(s.Parts, show(runTable(rep.Runs)))
+		s.Parts = append(s.Parts, show(c.runTable(rep.Runs)))
 	}
-	columns, rows, left := c.episodeRows(in.Tables)
-	t := table{name: "episodes", caption: "All runs", columns: columns}
-	if left > 0 {
-		t.caption = fmt.Sprintf("The first %d runs; %d more are in the tables of the study", len(rows), left)
-	}
-	for _, r := range rows {
-		t.rows = append(t.rows, r.cells)
-	}
-	v := t.withoutEmpty().view(index)
-	for i := range v.Rows {
-		v.Rows[i].Config, v.Rows[i].End = index[rows[i].config], rows[i].end
-	}
-	s.Parts = append(s.Parts, partView{Table: v})
+	s.Parts = append(s.Parts, partView{Table: rep.episodeView(in.Tables, index)})
 	return s
+}
+
+// index numbers the configurations for links.
+func (c *Comparison) index() map[string]string {
+	index := make(map[string]string, len(c.Configs))
+	for i := range c.Configs {
+		index[c.Configs[i].Config] = strconv.Itoa(i + 1)
+	}
+	return index
 }
 
 // question is what the page answers.
@@ -323,15 +322,24 @@ func (c *Comparison) numbers() []numberView {
 	if worst != best {
 		mean.Beside += "; lowest: " + c.brief(worst.Config) + " " + number(*worst.Mean, sc.mean)
 	}
+	mean.Link = c.runsOf(best.Config).view(c.index())
 	out = append(out, mean)
 	if best.Full != nil {
-		out = append(out, numberView{"full passes", fmt.Sprintf("%d of %d", full, runs), "runs, all configurations"})
+		n := numberView{Name: "full passes", Value: fmt.Sprintf("%d of %d", full, runs), Beside: "runs, all configurations"}
+		if full > 0 {
+			n.Link = (&episodeLink{keys: []string{"full"}, label: "full passes"}).view(nil)
+		}
+		out = append(out, n)
 	}
 	if c.verdicts {
-		out = append(out, numberView{"drift : infra", fmt.Sprintf("%d : %d", drift, infra), "first failed turns by cause"})
+		n := numberView{Name: "drift : infra", Value: fmt.Sprintf("%d : %d", drift, infra), Beside: "first failed turns by cause"}
+		if drift+infra > 0 {
+			n.Link = (&episodeLink{keys: []string{"drift|infra"}, label: "drift and infra"}).view(nil)
+		}
+		out = append(out, n)
 	}
 	if c.turns() && known && turns > 0 {
-		out = append(out, numberView{"dollars per passed turn", "$" + dollars(usd/turns), "all dollars over all turns passed"})
+		out = append(out, numberView{Name: "dollars per passed turn", Value: "$" + dollars(usd/turns), Beside: "all dollars over all turns passed", Section: "cost"})
 	}
 	return out
 }
@@ -375,7 +383,7 @@ func (t table) view(index map[string]string) *tableView {
 				cv.Pad = tails[i] - tail(cell.text, t.columns[i].mark)
 			}
 			if cell.link != nil && cell.text != "0" && !strings.HasPrefix(cell.text, "0/") {
-				cv.Link = &linkView{index[cell.link.config], cell.link.end}
+				cv.Link = cell.link.view(index)
 			}
 			r.Cells = append(r.Cells, cv)
 		}

@@ -52,7 +52,8 @@
 			const line = [...row.cells].map(text).join(" ").toLowerCase();
 			let keep = words.every(w => line.includes(w));
 			if (keep && limit) {
-				keep = row.dataset.config === limit.config && (!limit.end || row.dataset.end === limit.end);
+				const keys = (row.dataset.keys || "").split(" ");
+				keep = limit.every(group => group.some(key => keys.includes(key)));
 			}
 			row.classList.toggle("hidden", !keep);
 			all++;
@@ -67,21 +68,40 @@
 			if (e.key === "Escape") { input.value = ""; filter(box); }
 		});
 	});
+	// A number leads to the runs it stands for. The address then holds which they are, so that it can be kept and sent.
 	const runs = document.getElementById("table-episodes");
-	document.querySelectorAll("a.runs").forEach(link => link.addEventListener("click", () => {
+	const links = [...document.querySelectorAll("a.runs")];
+	const showRuns = () => {
 		if (!runs) return;
-		only.set(runs, { config: link.dataset.config, end: link.dataset.end });
+		const given = location.hash.startsWith("#runs=");
+		let keys = "";
+		try { keys = given ? decodeURIComponent(location.hash.slice(6)) : ""; } catch { /* not an address of this page */ }
 		runs.querySelectorAll(".only").forEach(b => b.remove());
+		if (!keys) {
+			if (only.delete(runs)) filter(runs);
+			return;
+		}
+		only.set(runs, keys.split(" ").filter(Boolean).map(group => group.split("|")));
 		const chip = document.createElement("button");
 		chip.type = "button";
 		chip.className = "only";
-		const name = text(link.closest("tr").cells[0]);
-		chip.textContent = "only " + (name.length > 60 ? name.slice(0, 59) + "…" : name) + (link.dataset.end ? ", " + link.dataset.end : "") + " ×";
+		const from = links.find(link => link.dataset.runs === keys);
+		chip.textContent = "only " + (from ? from.dataset.label : keys) + " ×";
 		chip.title = "show all runs";
-		chip.addEventListener("click", () => { only.delete(runs); chip.remove(); filter(runs); });
+		chip.addEventListener("click", () => { history.pushState(null, "", "#table-episodes"); showRuns(); });
 		runs.querySelector(".tools").prepend(chip);
 		filter(runs);
+		runs.scrollIntoView();
+	};
+	links.forEach(link => link.addEventListener("click", event => {
+		if (!runs) return;
+		event.preventDefault();
+		history.pushState(null, "", "#runs=" + encodeURIComponent(link.dataset.runs));
+		showRuns();
 	}));
+	window.addEventListener("popstate", showRuns);
+	window.addEventListener("hashchange", showRuns);
+	showRuns();
 
 	// Footnotes open below their row; a second click closes them.
 	document.querySelectorAll("a.note").forEach(link => link.addEventListener("click", event => {

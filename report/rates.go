@@ -103,7 +103,8 @@ func (c *Comparison) rateTable(notes *footnotes) (t table, ok bool) {
 			cell := words("")
 			if k < len(r.FailureRate.Windows) {
 				w := r.FailureRate.Windows[k]
-				cell = tableCell{text: fmt.Sprintf("%d/%d", w.Failures, w.Tried), value: ptr(float64(w.Failures) / math.Max(1, float64(w.Tried)))}
+				cell = tableCell{text: fmt.Sprintf("%d/%d", w.Failures, w.Tried), value: ptr(float64(w.Failures) / math.Max(1, float64(w.Tried))), link: c.runsOf(r.Config, windowKey(k))}
+				cell.link.label += ", failed in turns " + t.columns[3+k].head
 			}
 			row = append(row, cell)
 		}

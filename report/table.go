@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-
-	"github.com/stint-bench/stint/logs"
 )
 
 // A table is what the page and the LaTeX files show of a result: cells as text, without any markup.
@@ -29,12 +27,6 @@ type tableCell struct {
 	marks []int    // numbers of footnotes
 	value *float64 // what to sort by; nil: the text
 	link  *episodeLink
-}
-
-// An episodeLink names the runs that a number stands for: those of a configuration with an end.
-type episodeLink struct {
-	config string
-	end    string // full, failed, drift, …, "" = all
 }
 
 // words makes a cell of text.
@@ -72,7 +64,7 @@ func (c *Comparison) configTable(notes *footnotes) table {
 	for i := range c.Configs {
 		r := &c.Configs[i]
 		n := whole(r.N)
-		n.link = &episodeLink{config: r.Config}
+		n.link = c.runsOf(r.Config)
 		row := []tableCell{
 			words(Clean(c.Short(r.Config)), notes.marks(r.notes, atName)...), n,
 			amount(r.Mean, optional(r.Mean, sc.mean), notes.marks(r.notes, atMean)...),
@@ -82,14 +74,14 @@ func (c *Comparison) configTable(notes *footnotes) table {
 		if capped {
 			full := words(undefinedMark)
 			if r.Full != nil && r.N > 0 {
-				full = tableCell{text: fmt.Sprintf("%d/%d", *r.Full, r.N), value: ptr(float64(*r.Full) / float64(r.N)), link: &episodeLink{r.Config, "full"}}
+				full = tableCell{text: fmt.Sprintf("%d/%d", *r.Full, r.N), value: ptr(float64(*r.Full) / float64(r.N)), link: c.runsOf(r.Config, "full")}
 			}
 			row = append(row, full)
 		}
 		for _, e := range counted {
 			cell := whole(e.count(r))
 			cell.marks = e.marksAt(notes, r)
-			cell.link = &episodeLink{r.Config, e.head}
+			cell.link = c.runsOf(r.Config, e.head)
 			row = append(row, cell)
 		}
 		if costs {
@@ -132,8 +124,11 @@ func (c *Comparison) familyTable(i int, notes *footnotes) table {
 			}
 			diff = signed(*p.Diff, sc.mean)
 		}
+		shared := whole(p.N)
+		shared.link = c.runsOfPair(p.A, p.B)
+		count.link = shared.link
 		t.rows = append(t.rows, []tableCell{
-			words(Clean(c.pairName(p.A, p.B)), notes.marks(p.notes, atName)...), whole(p.N), count,
+			words(Clean(c.pairName(p.A, p.B)), notes.marks(p.notes, atName)...), shared, count,
 			amount(p.Diff, diff, notes.marks(p.notes, atMean)...),
 			amount(low(p.DiffCI), interval(p.DiffCI, sc.mean, p.DiffCI != nil && p.DiffCI[1] < 0), notes.marks(p.notes, atCI)...),
 			amount(p.P, textP(p.P)), amount(p.Holm, textP(p.Holm), notes.marks(p.notes, atHolm)...), amount(p.Least, textP(p.Least)),
@@ -181,57 +176,19 @@ func (c *Comparison) leafTable() (t table, ok bool) {
 			if leaf == "" {
 				shown = "(no leaf)"
 			}
-			row := []tableCell{words(k.String()), words(shown), whole(total[e])}
+			all := whole(total[e])
+			all.link = &episodeLink{keys: []string{k.String(), leafKey(leaf)}, label: shown}
+			row := []tableCell{words(k.String()), words(shown), all}
 			for i := range c.Configs {
-				row = append(row, whole(by[i][e]))
+				cell := whole(by[i][e])
+				cell.link = c.runsOf(c.Configs[i].Config, k.String(), leafKey(leaf))
+				cell.link.label += ", " + shown
+				row = append(row, cell)
 			}
 			t.rows = append(t.rows, row)
 		}
 	}
 	return t, len(t.rows) > 0
-}
-
-// costTable says what the runs cost; ok is false where nothing is known about it.
-func (c *Comparison) costTable(runs []RunSummary) (t table, ok bool) {
-	by := make(map[string]*RunSummary, len(runs))
-	for i := range runs {
-		by[runs[i].Config] = &runs[i]
-	}
-	t = table{name: "costs", caption: "Costs", columns: []tableColumn{{head: "configuration"}, {head: "$/episode", mark: "."}}}
-	if c.turns() {
-		t.columns = append(t.columns, tableColumn{head: "$/passed turn", mark: "."})
-	}
-	if len(runs) > 0 {
-		t.columns = append(t.columns, tableColumn{head: "attempts/episode", mark: "."}, tableColumn{head: "tokens/episode", mark: " "}, tableColumn{head: "$ wasted", mark: "."})
-	}
-	for i := range c.Configs {
-		r := &c.Configs[i]
-		row := []tableCell{words(Clean(c.Short(r.Config))), amount(r.USD, optionalDollars(r.USD))}
-		if c.turns() {
-			v := r.perTurn()
-			row = append(row, amount(v, optionalDollars(v)))
-		}
-		s := by[r.Config]
-		ok = ok || r.USD != nil || s != nil
-		if len(runs) > 0 && s != nil && s.Episodes > 0 {
-			n := float64(s.Episodes)
-			tokens := words(undefinedMark)
-			if s.Tokens != nil {
-				v := float64(*s.Tokens) / n
-				tokens = amount(&v, thousands(int64(v+0.5)))
-			}
-			perRun := float64(s.Attempts) / n
-			row = append(row, amount(&perRun, number(perRun, 1)), tokens, amount(s.WastedUSD, optionalDollars(s.WastedUSD)))
-		}
-		for len(row) < len(t.columns) {
-			row = append(row, words(undefinedMark))
-		}
-		t.rows = append(t.rows, row)
-	}
-	if !c.hasCosts() {
-		t.caption = "Effort; the dollars of no run are known"
-	}
-	return t.withoutEmpty(), ok
 }
 
 // withoutEmpty leaves out the columns in which nothing is known.
@@ -278,22 +235,6 @@ func (t table) constantToCaption() table {
 	return out
 }
 
-// perTurn is the cost of a passed turn: all dollars over all turns passed; nil if a cost is unknown or no turn passed.
-func (r *ConfigResult) perTurn() *float64 {
-	usd, turns := 0.0, 0.0
-	for i := range r.runs {
-		if r.runs[i].row.USD == nil {
-			return nil
-		}
-		usd += *r.runs[i].row.USD
-		turns += r.runs[i].value
-	}
-	if turns == 0 {
-		return nil
-	}
-	return ptr(usd / turns)
-}
-
 // thousands groups the digits of a count.
 func thousands(n int64) string {
 	s := fmt.Sprint(n)
@@ -306,7 +247,7 @@ func thousands(n int64) string {
 }
 
 // runTable says what was run.
-func runTable(runs []RunSummary) table {
+func (c *Comparison) runTable(runs []RunSummary) table {
 	t := table{name: "runs", caption: "What was run", columns: []tableColumn{
 		{head: "configuration"}, {head: "model"}, {head: "harness"}, {head: "sandbox"}, {head: "session"},
 		{head: "episodes", mark: " "}, {head: "stopped", mark: " "}, {head: "incomplete", mark: " "}, {head: "attempts", mark: " "}, {head: "tokens", mark: " "}, {head: "$", mark: "."},
@@ -324,64 +265,11 @@ func runTable(runs []RunSummary) table {
 		t.rows = append(t.rows, []tableCell{
 			words(Clean(r.Config)), words(Clean(model)), words(Clean(strings.TrimSpace(r.Harness + " " + strings.Join(r.HarnessVersion, ", ")))),
 			words(Clean(strings.Join(r.Sandbox, ", "))), words(Clean(r.Session)),
-			whole(r.Episodes), whole(r.Stopped), whole(r.Incomplete), whole(r.Attempts), tokens, amount(r.USD, optionalDollars(r.USD)),
+			linked(whole(r.Episodes), c.runsOf(r.Config)), linked(whole(r.Stopped), c.runsOf(r.Config, "halted")), linked(whole(r.Incomplete), c.runsOf(r.Config, "incomplete")),
+			linked(whole(r.Attempts), c.runsOf(r.Config)), tokens, amount(r.USD, optionalDollars(r.USD)),
 		})
 	}
 	return t.constantToCaption().withoutEmpty()
-}
-
-// maxEpisodes bounds the list of single runs on the page; the heat map's CSV file has all.
-const maxEpisodes = 3000
-
-// An episodeRow is one run in the list of runs.
-type episodeRow struct {
-	config string
-	end    string // failed, full, stopped, or the cause of a failed run
-	cells  []tableCell
-}
-
-// episodeRows lists single runs; ids and attempts come from the tables, where there are any.
-func (c *Comparison) episodeRows(t *logs.Tables) (columns []tableColumn, rows []episodeRow, left int) {
-	type key struct {
-		config, scenario string
-		repeat           int
-	}
-	ids := make(map[key]string)
-	if t != nil {
-		for i := range t.Episodes {
-			e := &t.Episodes[i]
-			ids[key{e.Config, e.Scenario, e.Repeat}] = e.Episode
-		}
-	}
-	columns = []tableColumn{{head: "configuration"}, {head: "scenario"}, {head: "repeat", mark: " "}, {head: c.columnWord(), mark: "."}, {head: "ended"}, {head: "leaf"}, {head: "$", mark: "."}}
-	if len(ids) > 0 {
-		columns = append(columns, tableColumn{head: "episode"})
-	}
-	for i := range c.Configs {
-		for _, u := range c.Configs[i].byScenario() {
-			if len(rows) == maxEpisodes {
-				left++
-				continue
-			}
-			row := episodeRow{config: c.Configs[i].Config, end: u.ended()}
-			ended := row.end
-			if ended == "failed" && c.cap() == 0 {
-				ended = undefinedMark // without a cap nothing tells a failed run from one that finished
-			}
-			if row.end == "stopped" && u.row.EndReason != "" {
-				ended += " (" + Clean(u.row.EndReason) + ")"
-			}
-			row.cells = []tableCell{
-				words(Clean(c.Short(row.config))), words(Clean(u.row.Scenario)), whole(u.row.Repeat), amount(&u.value, compact(u.value)),
-				words(ended), words(orUndefined(leafName(u.row.EndLeaf))), amount(u.row.USD, optionalDollars(u.row.USD)),
-			}
-			if len(ids) > 0 {
-				row.cells = append(row.cells, words(Clean(ids[key{row.config, u.row.Scenario, u.row.Repeat}])))
-			}
-			rows = append(rows, row)
-		}
-	}
-	return columns, rows, left
 }
 
 func orUndefined(s string) string {
@@ -407,17 +295,4 @@ func (c *Comparison) columnWord() string {
 		return "turns passed"
 	}
 	return Clean(c.Outcome)
-}
-
-// ended says how a run ended, in the words of the columns that count ends.
-func (u *run) ended() string {
-	switch {
-	case u.row.Status == logs.StatusStopped:
-		return "stopped"
-	case u.row.Status == logs.StatusCapped:
-		return "full"
-	case u.cause != noCause:
-		return u.cause.String()
-	}
-	return "failed"
 }

@@ -37,6 +37,7 @@ type Report struct {
 	Comparison *Comparison    `json:"comparison"`
 	Figures    []FigureRecord `json:"figures"`
 	Runs       []RunSummary   `json:"runs"`
+	Costs      []CostSummary  `json:"costs"`
 	// Audit is left out where there was none.
 	Audit *classify.AuditReport `json:"audit,omitempty"`
 }
@@ -58,16 +59,9 @@ func Write(dir string, in Input) error {
 	if err := replaceable(dir); err != nil {
 		return err
 	}
-	figures, err := drawAll(in.Comparison)
+	rep, figures, err := newReport(in)
 	if err != nil {
 		return err
-	}
-	rep := Report{
-		Schema: ReportSchema, Study: in.Study, Stint: in.Version, Headline: Headline(in.Comparison),
-		Comparison: in.Comparison, Figures: []FigureRecord{}, Runs: []RunSummary{}, Audit: in.Audit,
-	}
-	if in.Tables != nil {
-		rep.Runs = SummarizeRuns(in.Tables)
 	}
 	files := make(map[string][]byte)
 	for _, f := range figures {
@@ -82,7 +76,7 @@ func Write(dir string, in Input) error {
 		}
 		rep.Figures = append(rep.Figures, rec)
 	}
-	if files["summary.json"], err = summaryBytes(&rep); err != nil {
+	if files["summary.json"], err = summaryBytes(rep); err != nil {
 		return err
 	}
 	var md bytes.Buffer
@@ -97,6 +91,25 @@ func Write(dir string, in Input) error {
 		files[name] = b
 	}
 	return replaceDir(dir, files)
+}
+
+// newReport works out what the report says and draws its figures; their files are named by Write.
+func newReport(in Input) (*Report, []Figure, error) {
+	figures, err := drawAll(in.Comparison)
+	if err != nil {
+		return nil, nil, err
+	}
+	rep := &Report{
+		Schema: ReportSchema, Study: in.Study, Stint: in.Version, Headline: Headline(in.Comparison),
+		Comparison: in.Comparison, Figures: []FigureRecord{}, Runs: []RunSummary{}, Audit: in.Audit,
+	}
+	if in.Tables != nil {
+		rep.Runs = SummarizeRuns(in.Tables)
+	}
+	if rep.Costs, err = in.Comparison.Costs(in.Tables); err != nil {
+		return nil, nil, err
+	}
+	return rep, figures, nil
 }
 
 func summaryBytes(rep *Report) ([]byte, error) {
@@ -236,6 +249,7 @@ func (rep *Report) markdown(w *bytes.Buffer, in Input) error {
 	if rep.audited() {
 		rep.markdownAudit(b)
 	}
+	rep.markdownCosts(b)
 	fmt.Fprintf(b, "\n## Methods\n\n%s\n", escapeParagraphs(c.methods()))
 	if len(rep.Runs) > 0 {
 		rep.markdownRuns(b)
