@@ -130,6 +130,7 @@ func readEpisode(d *RunDir, id string, opt ReadOptions) (*replay, error) {
 	if err := p.journal(f, id); err != nil {
 		return nil, err
 	}
+	p.wastedCopies(d, id)
 	if opt.Events {
 		p.readEvents(existingBlobs(d, id))
 	}

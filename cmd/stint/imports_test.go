@@ -34,6 +34,7 @@ var allowedImports = map[string][]string{
 		"cmd/stint/internal/sandbox", "cmd/stint/internal/gateway", "logs"},
 	"cmd/stint/internal/study": {"cmd/stint/internal/scenario", "cmd/stint/internal/suite", "cmd/stint/internal/harness",
 		"cmd/stint/internal/sandbox", "cmd/stint/internal/gateway", "cmd/stint/internal/episode", "logs", "stats"},
+	"cmd/stint/internal/fleet": {"cmd/stint/internal/study", "cmd/stint/internal/episode", "logs"},
 }
 
 // goFiles calls f for every Go file of the repository with its package folder.

@@ -7,6 +7,8 @@
 //	init      a commented study.yaml
 //	run       plan, run or resume a study
 //	ls        the episodes of a run
+//	shard     deal a study out to many machines
+//	collect   put the runs of shards together
 //	ingest    journals and any agent's logs to tables
 //	export    the data for other programs: ATIF, Inspect, CSV, JSON lines, Arrow, git
 //	classify  a verdict for every failed attempt
@@ -26,7 +28,7 @@
 //
 // The packages, bottom up: stats (estimates and tests on slices), logs (journal, run directory, tables),
 // classify (taxonomy and verdicts), report (comparison, figures, page), and below this command scenario, oracle,
-// suite, sandbox, gateway, harness, episode and study. Data flows one way: study.yaml, scenarios and suites,
+// suite, sandbox, gateway, harness, episode, study and fleet. Data flows one way: study.yaml, scenarios and suites,
 // episodes, journals, tables, verdicts and statistics, report.
 package main
 
@@ -135,6 +137,7 @@ compared by paired, multiplicity-corrected tests.`,
 		newDemoCmd(e), newInitCmd(e), newRunCmd(e), newLsCmd(e), newIngestCmd(e), newExportCmd(e), newCompareCmd(e),
 		newReportCmd(e), newViewCmd(e), newCurveCmd(e), newPowerCmd(e), newReproduceCmd(e), newDigestCmd(e), newDoctorCmd(e),
 		newClassifyCmd(e), newExplainCmd(e), newAuditCmd(e), newModelSimCmd(e), newHarnessCmd(e), newScenarioCmd(e),
+		newShardCmd(e), newCollectCmd(e),
 	)
 	for _, c := range root.Commands() {
 		c.Args = inputArgs(e, c.Args)

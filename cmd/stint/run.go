@@ -1,22 +1,21 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/study"
+	"github.com/stint-bench/stint/logs"
 )
 
 func newRunCmd(e *env) *cobra.Command {
 	var f runFlags
 	cmd := &cobra.Command{
-		Use:   "run STUDY.yaml",
+		Use:   "run STUDY.yaml|DIR",
 		Short: "Plan, run or resume a study",
 		Long: `run carries out a study: configurations × scenarios × repeats, into a run directory
 (default runs/NAME). It prints the plan first; --dry-run stops there. The same command
@@ -24,19 +23,17 @@ resumes what was interrupted, by Ctrl-C or by a crash, and does nothing if all i
 
 The plan says what is expected where the study declares it (expect:), or where earlier runs
 tell (--like DIR): tokens, time, disk and pass rates of the same model under the same
-harness, else of the same harness; pass rates never of another model.`,
+harness, else of the same harness; pass rates never of another model.
+
+Instead of a study it takes a run directory, whose frozen study goes on in place or with
+-o elsewhere, or a folder of shards that stint shard has made.`,
 		Example: "  " + e.Self + " run study.yaml --dry-run\n  " + e.Self + " run study.yaml -o runs/first",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			s, err := study.Load(args[0])
+			s, dir, err := f.open(args[0])
 			if err != nil {
 				return err
 			}
-			f.again = "run " + shellQuote(args[0])
-			if f.dir != "" {
-				f.again += " -o " + shellQuote(f.dir)
-			}
-			dir := cmp.Or(f.dir, filepath.Join("runs", s.Name))
 			if _, err := runStudy(cmd.Context(), e, s, dir, f); err != nil {
 				return err
 			}
@@ -51,6 +48,8 @@ harness, else of the same harness; pass rates never of another model.`,
 	fl.BoolVar(&f.dryRun, "dry-run", false, "print the plan and stop")
 	fl.StringSliceVar(&f.like, "like", nil, "with --dry-run: expect what the earlier run in `DIR` took and achieved; may be given several times")
 	fl.IntVar(&f.jobs, "jobs", 0, "episodes at once (default from the study, else from the machine)")
+	fl.IntVar(&f.perModel, "per-model", 0, "episodes of one model at once (default from the study; of a shard its part)")
+	fl.StringVar(&f.shardText, "shard", "", "run only shard `k/n`: with its part of budgets.study.usd and jobs.per_model")
 	fl.StringVar(&f.only, "only", "", "only episodes that match `EXPR`, for example 'scenario:s01'")
 	fl.StringVar(&f.retry, "retry", "", "`stopped`: try stopped episodes again")
 	fl.Float64Var(&f.maxUSD, "max-usd", 0, "start no new attempt once the study has cost so much")
@@ -68,13 +67,20 @@ type runFlags struct {
 	maxUSD    float64
 	like      []string
 	maxChecks int
+	perModel  int
+	shardText string
 
-	again string // what resumes this run: verb and arguments
-	quiet bool   // no plan, no line per turn
+	shard study.Shard
+	dealt func(study.PlannedEpisode) int // nil = as the study deals
+	from  *logs.RunDir                   // holds the scenarios; nil = the run directory itself does
+	again string                         // what resumes this run: verb and arguments
+	quiet bool                           // no plan, no line per turn
 }
 
 func (f *runFlags) check(e *env) error {
 	switch {
+	case f.perModel < 0:
+		return inputErrorf("leave --per-model out for the default", "--per-model %d: a number of episodes is at least 1", f.perModel)
 	case f.retry != "" && f.retry != "stopped":
 		return inputErrorf("--retry stopped tries stopped episodes again", "--retry takes the word stopped, not %q", f.retry)
 	case f.jobs < 0:
@@ -122,8 +128,8 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 	}()
 	sum, err := s.Run(ctx, study.RunOptions{
 		Dir: dir, Jobs: f.jobs, Only: f.only, RetryStopped: f.retry == "stopped", MaxUSD: f.maxUSD,
-		MaxChecks: f.maxChecks,
-		Now:       e.Now, Getenv: e.Getenv, Stint: e.Stint, Stderr: e.Stderr,
+		MaxChecks: f.maxChecks, PerModel: f.perModel, Shard: f.shard, Dealt: f.dealt, From: f.from,
+		Now: e.Now, Getenv: e.Getenv, Stint: e.Stint, Stderr: e.Stderr,
 		OnPlan: func(plan *study.Plan) {
 			if !f.quiet && !e.Quiet {
 				plan.Print(e.Stderr)

@@ -29,6 +29,11 @@ type RunOptions struct {
 	MaxChecks    int     // checks per grading, for studies without a model; 0 = all
 	GradeNone    bool    // refused in this version
 
+	Shard    Shard                    // the part that this process runs; its share of the study's money and per_model is in proportion
+	Dealt    func(PlannedEpisode) int // which shard an episode belongs to; nil = as Study.Deal says
+	PerModel int                      // episodes of one model at once; 0 = the study's jobs.per_model, of a shard its part
+	From     *logs.RunDir             // has scenarios of this study, which are taken over; nil = none are
+
 	Queue func(pending []Job) Queue // hands out the episodes that have no end yet; nil = the pool of this process
 
 	Progress    func(Event)           // called from several goroutines; nil = silent
@@ -85,33 +90,31 @@ func (s *Study) Run(ctx context.Context, opt RunOptions) (*Summary, error) {
 	if err != nil {
 		return nil, err
 	}
-	selected, err := s.selectEpisodes(opt.Only)
+	selected, err := s.selectEpisodes(opt)
 	if err != nil {
 		return nil, err
 	}
 	w := &work{study: s, opt: opt, dir: &logs.RunDir{Root: opt.Dir}}
 	if _, err := os.Stat(w.dir.StudyFile()); err != nil { // a new run: leave no directory behind for a missing key
-		if err := errors.Join(s.missingKey(opt.Getenv, selected), s.samplerKey(opt.Getenv)); err != nil {
+		if err := s.missingKeys(opt.Getenv, selected); err != nil {
 			return nil, err
 		}
 	}
-	if err := os.MkdirAll(w.dir.EpisodesDir(), 0o755); err != nil {
-		return nil, fmt.Errorf("making the run directory: %w", err)
-	}
-	lock, err := acquireLock(opt.Dir, opt.Now())
+	held, err := s.Hold(opt.Dir, opt.Now())
 	if err != nil {
 		return nil, err
 	}
-	defer lock.release()
-	notes, err := s.prepare(w.dir)
-	if err != nil {
-		return nil, err
-	}
-	for _, n := range notes {
+	defer held.Release()
+	for _, n := range held.Notes {
 		fmt.Fprintf(opt.Stderr, "stint: %s\n", n)
 	}
-	if err := s.freezeHarnesses(w.dir); err != nil {
+	if err := keepShard(w.dir, opt.Shard); err != nil {
 		return nil, err
+	}
+	if opt.From != nil {
+		if err := s.CopyScenarios(opt.From, w.dir); err != nil {
+			return nil, err
+		}
 	}
 	if w.lib, err = openLibrary(s, w.dir); err != nil {
 		return nil, err
@@ -145,9 +148,7 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 			return nil, err
 		}
 		plan.Jobs = w.study.jobs(w.opt.Jobs)
-		if len(selected) < len(plan.Episodes) {
-			plan.Warnings = append(plan.Warnings, fmt.Sprintf("%s chooses %d of the %d episodes", w.opt.Only, len(selected), len(plan.Episodes)))
-		}
+		w.warn(plan, len(selected))
 		w.opt.OnPlan(plan)
 	}
 	w.configs = configsOf(selected)
@@ -189,6 +190,46 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 	return sum, errors.Join(ctx.Err(), err, w.count(sum, selected))
 }
 
+// warn says in the plan that only a part is run, and with what.
+func (w *work) warn(plan *Plan, selected int) {
+	var warning string
+	switch o := w.opt; {
+	case o.Shard.N > 0:
+		warning = fmt.Sprintf("shard %v runs %d of the %s", o.Shard, selected, number(len(plan.Episodes), "episode"))
+		if usd := w.limitUSD(); usd > 0 {
+			warning += fmt.Sprintf(", for at most $%.2f", usd)
+		}
+		if n := w.perModel(); n > 0 {
+			warning += fmt.Sprintf(", %d of one model at once", n)
+		}
+	case selected < len(plan.Episodes):
+		warning = fmt.Sprintf("%s chooses %d of the %d episodes", o.Only, selected, len(plan.Episodes))
+	default:
+		return
+	}
+	plan.Warnings = append(plan.Warnings, warning)
+}
+
+// limitUSD is what may be spent in this run directory; 0 = no limit.
+func (w *work) limitUSD() float64 {
+	whole := w.study.Budgets.StudyUSD
+	if most := w.opt.MaxUSD; most > 0 {
+		if whole == 0 || most < whole {
+			return most
+		}
+		return whole
+	}
+	return w.opt.Shard.part(whole)
+}
+
+// perModel is how many episodes of one model run at once; 0 = no limit.
+func (w *work) perModel() int {
+	if w.opt.PerModel > 0 {
+		return w.opt.PerModel
+	}
+	return w.opt.Shard.partOf(w.study.Jobs.PerModel)
+}
+
 // fillOptions replaces zero values and refuses what this version or this study cannot do.
 func (s *Study) fillOptions(opt RunOptions) (RunOptions, error) {
 	switch {
@@ -200,6 +241,8 @@ func (s *Study) fillOptions(opt RunOptions) (RunOptions, error) {
 		return opt, &InputError{File: "--max-checks", Message: "this study asks real models, whose outcomes must rest on whole suites", Advice: "leave --max-checks out; it is for simulated studies"}
 	case opt.Jobs < 0:
 		return opt, &InputError{File: "--jobs", Message: fmt.Sprintf("%d is negative", opt.Jobs)}
+	case opt.PerModel < 0:
+		return opt, &InputError{File: "--per-model", Message: fmt.Sprintf("%d is negative", opt.PerModel)}
 	case opt.MaxUSD < 0:
 		return opt, &InputError{File: "--max-usd", Message: fmt.Sprintf("%g is negative", opt.MaxUSD)}
 	}
@@ -241,33 +284,6 @@ func buildVersion() string {
 	return "unknown"
 }
 
-// selectEpisodes returns the episodes that an expression chooses, in the order of the plan.
-func (s *Study) selectEpisodes(only string) ([]PlannedEpisode, error) {
-	all := s.order()
-	if only == "" {
-		return all, nil
-	}
-	const advice = "for example --only model:glm-5 or --only 'scenario:(s01 OR s02)'"
-	expr, err := logs.ParseExpr(only)
-	if err != nil {
-		return nil, &InputError{File: "--only", Message: err.Error(), Advice: advice}
-	}
-	var out []PlannedEpisode
-	for _, e := range all {
-		ok, err := expr.Match(func(key string) (string, bool) { return s.column(e, key) })
-		if err != nil {
-			return nil, &InputError{File: "--only", Message: err.Error(), Advice: advice}
-		}
-		if ok {
-			out = append(out, e)
-		}
-	}
-	if len(out) == 0 {
-		return nil, &InputError{File: "--only", Message: fmt.Sprintf("%s chooses none of the %s", only, number(len(all), "episode")), Advice: advice}
-	}
-	return out, nil
-}
-
 // configsOf names the configurations of some episodes.
 func configsOf(episodes []PlannedEpisode) map[string]bool {
 	out := map[string]bool{}
@@ -275,21 +291,6 @@ func configsOf(episodes []PlannedEpisode) map[string]bool {
 		out[e.Config] = true
 	}
 	return out
-}
-
-// column gives an expression the columns of `episodes` that are known before an episode runs.
-func (s *Study) column(e PlannedEpisode, key string) (string, bool) {
-	switch key {
-	case "study":
-		return s.Name, true
-	case "scenario":
-		return scenarioName(e.Scenario), true
-	case "repeat":
-		return fmt.Sprint(e.Repeat), true
-	case "mode":
-		return s.Mode, true
-	}
-	return s.Config(e.Config).column(key)
 }
 
 // id is the id of an episode whose scenario is recorded.
@@ -337,7 +338,7 @@ func (w *work) queue(pending []Job) Queue {
 	if w.opt.Queue != nil {
 		return w.opt.Queue(pending)
 	}
-	return newPool(poolLimits{jobs: w.study.jobs(w.opt.Jobs), perModel: w.study.Jobs.PerModel}, pending)
+	return newPool(poolLimits{jobs: w.study.jobs(w.opt.Jobs), perModel: w.perModel()}, pending)
 }
 
 // equip makes what all episodes share: the sandbox, an agent per configuration, the study's budget.
@@ -363,10 +364,7 @@ func (w *work) equip(ctx context.Context) error {
 			return fmt.Errorf("setting up configuration %s: %w", c.Name, err)
 		}
 	}
-	limit := s.Budgets.StudyUSD
-	if w.opt.MaxUSD > 0 && (limit == 0 || w.opt.MaxUSD < limit) {
-		limit = w.opt.MaxUSD
-	}
+	limit := w.limitUSD()
 	if limit == 0 {
 		return nil
 	}
