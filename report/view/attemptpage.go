@@ -134,8 +134,10 @@ func (q *request) siblings() {
 }
 
 // has says whether there is a page of an attempt of this name.
-func (s *Server) has(name string) bool {
-	return slices.ContainsFunc(s.routes, func(r route) bool { return strings.HasSuffix(r.pattern, "/a/{attempt}/"+name) })
+func (s *Server) has(name string) bool { return s.serves("/a/{attempt}/" + name) }
+
+func (s *Server) serves(end string) bool {
+	return slices.ContainsFunc(s.routes, func(r route) bool { return strings.HasSuffix(r.pattern, end) })
 }
 
 // links are the other pages of the attempt.
@@ -232,8 +234,8 @@ func (s *Server) evidence(q *request, ev classify.Evidence) evidenceView {
 	if s.has("raw") {
 		out.Raw = rawHref(q.Study, q.Attempt, ev.File, ev.Offset, ev.Length)
 	}
-	if s.has("transcript") && !strings.HasPrefix(ev.What, "check ") {
-		out.Line = attemptHref(q.Study, q.Attempt) + "/transcript?at=" + query(ev.File+":"+strconv.FormatInt(ev.Offset, 10))
+	if s.has("line") && !strings.HasPrefix(ev.What, "check ") {
+		out.Line = attemptHref(q.Study, q.Attempt) + "/line?" + url.Values{"file": {ev.File}, "offset": {strconv.FormatInt(ev.Offset, 10)}}.Encode()
 	}
 	return out
 }

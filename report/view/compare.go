@@ -20,7 +20,8 @@ type compareView struct {
 	Scenario string
 	Sides    [2]sideView
 	Turns    []comparedTurn
-	Apart    int    // turns of which one side passed and the other did not
+	Both     int    // turns that both sides reached
+	Apart    int    // those of them that one side passed and the other did not
 	Note     string // why the turns may not be the same
 	Swap     string
 }
@@ -136,7 +137,8 @@ func (v *compareView) turns(st *study, eps [2]*episode) {
 		} else {
 			t.Label = b.Label
 		}
-		t.Apart = passed(a) != passed(b)
+		t.Apart = a != nil && b != nil && passed(a) != passed(b)
+		v.Both += boolInt(a != nil && b != nil)
 		v.Apart += boolInt(t.Apart)
 		v.Turns = append(v.Turns, t)
 	}

@@ -3,6 +3,9 @@ package view
 import (
 	"encoding/json"
 	"net/http"
+	"path/filepath"
+
+	"github.com/stint-bench/stint/logs"
 )
 
 // state says in a few bytes whether something changed: of an episode, or of the whole study. It reads no file.
@@ -17,12 +20,43 @@ func (s *Server) state(q *request) error {
 	return json.NewEncoder(q.W).Encode(map[string]string{"stamp": stamp})
 }
 
+// audited is the audit page of a study as it was opened when its sample and journals were as the stamp says.
+type audited struct {
+	stamp   string
+	handler http.Handler
+}
+
+// auditPage opens the audit page, once for every sample and state of the study. Labels do not count: whoever gives them
+// goes on with the page that is open.
+func (st *study) auditPage(open func(*logs.RunDir) (http.Handler, error)) (http.Handler, error) {
+	ids, err := st.Dir.Episodes()
+	if err != nil {
+		return nil, err
+	}
+	paths := []string{filepath.Join(st.Dir.VerdictsDir(), "audit", "sample.json")}
+	for _, id := range ids {
+		paths = append(paths, st.journal(id))
+	}
+	stamp := stampOf(paths...)
+	st.mu.Lock()
+	defer st.mu.Unlock()
+	if st.auditing.handler != nil && st.auditing.stamp == stamp {
+		return st.auditing.handler, nil
+	}
+	h, err := open(st.Dir)
+	if err != nil {
+		return nil, err
+	}
+	st.auditing = audited{stamp, h}
+	return h, nil
+}
+
 // audit hands a request on to the audit page of the study, which has its own address and checks the token itself.
 func (s *Server) audit(q *request) error {
 	if s.opt.Audit == nil || q.Study.Foreign {
 		return notFound("there is no audit page here")
 	}
-	h, err := s.opt.Audit(q.Study.Dir)
+	h, err := q.Study.auditPage(s.opt.Audit)
 	if err != nil {
 		return notFound(err.Error())
 	}

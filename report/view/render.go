@@ -82,6 +82,7 @@ func funcs() template.FuncMap {
 		"usd":   usd,
 		"secs":  secs,
 		"short": func(s string, most int) string { return short(report.Clean(s), most) },
+		"clip":  func(s string, most int) string { return clip(report.Clean(s), most) },
 		"join":  func(s []string) string { return report.Clean(strings.Join(s, ", ")) },
 		"prose": func(s *string) string { return orDash(s, prose) },
 		"text": func(s *string) string {

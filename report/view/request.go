@@ -48,6 +48,9 @@ func (s *Server) lookUp(q *request, names map[string]string) error {
 		return err
 	}
 	q.head.crumb(q.Episode.name(), episodeHref(q.Study, id))
+	if s.serves("/e/{episode}/search") {
+		q.head.Search = episodeHref(q.Study, id) + "/search"
+	}
 	q.head.Title = q.Episode.name()
 	return q.lookUpTurn(names)
 }
@@ -143,7 +146,16 @@ func (h *head) Up() string {
 	return h.Crumbs[len(h.Crumbs)-2].Href
 }
 
-// short names the study above in a narrow window: the last part of a long name.
+// clip cuts the end off a long text.
+func clip(s string, most int) string {
+	runes := []rune(s)
+	if len(runes) <= most {
+		return s
+	}
+	return strings.TrimSpace(string(runes[:most-1])) + "…"
+}
+
+// short cuts the middle out of a long name.
 func short(name string, most int) string {
 	runes := []rune(name)
 	if len(runes) <= most {

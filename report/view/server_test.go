@@ -148,7 +148,7 @@ func TestPages(t *testing.T) {
 		home + "e/aaaaaaaaaaaa":         `href="` + home + `e/aaaaaaaaaaaa/t/1/a/0"`,
 		home + "e/aaaaaaaaaaaa/t/1":     "Add a field.",
 		home + "e/aaaaaaaaaaaa/t/1/a/0": `<mark>404</mark>; name = &#34;<mark>bob</mark>&#34;`,
-		home + "compare?scenario=s01&a=m%2Bh%2Fnone%2Fr0&b=m%2Bh%2Fdetailed%2Fr2": "1 of 2 turns went differently",
+		home + "compare?scenario=s01&a=m%2Bh%2Fnone%2Fr0&b=m%2Bh%2Fdetailed%2Fr2": "2 turns were reached on both sides, 1 of them went differently",
 		home + "?filter=" + query(`config:"m+h/detailed/r2"`):                     "1 episode, 1 to 1",
 		home + "?filter=full+s01":                                                 "0 episodes",
 		home + "?filter=nose:x":                                                   "unknown key",

@@ -30,6 +30,7 @@ type study struct {
 
 	mu       sync.Mutex
 	verdicts keptVerdicts
+	auditing audited
 	episodes []*episode // those asked for last, the newest first
 	paths    []*decided
 }
