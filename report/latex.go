@@ -167,7 +167,8 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 		files["tables/"+t.name+".tex"] = out.Bytes()
 	}
 	var out bytes.Buffer
-	fmt.Fprintf(&out, "%% The sentences of the report as macros, each with its numbers. Needs \\usepackage[T1]{fontenc} and \\usepackage{textcomp}.\n")
+	rep.texNumbers(&out)
+	out.WriteString("% The sentences, each with its numbers:\n")
 	macro := func(name, text string) {
 		if text != "" {
 			fmt.Fprintf(&out, "\\newcommand{\\stint%s}{%s}\n", name, escapeTeX(strings.ReplaceAll(text, "\n\n", " ")))

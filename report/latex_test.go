@@ -2,9 +2,11 @@ package report
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -35,6 +37,45 @@ func TestEscapeTeX(t *testing.T) {
 	}
 }
 
+// texTakesNames says whether a macro of results.tex is one of those that take names.
+func texTakesNames(macro string) bool {
+	for _, v := range slices.Concat(texOfConfig, texOfPair, []texValue{{name: "define"}, {name: "value"}}) {
+		if macro == `\stint`+v.name {
+			return true
+		}
+	}
+	return false
+}
+
+// TestTeXNumbers holds some numbers against the tables, and that names stay apart whatever is in them.
+func TestTeXNumbers(t *testing.T) {
+	set := harnesses(true)
+	for i := range set.Rows {
+		if row := &set.Rows[i]; strings.Contains(row.Config, "mini-swe") {
+			row.Config = "glm-5+open#code/detailed/r2"
+		} else if strings.Contains(row.Config, "builtin") {
+			row.Config = "glm-5+open%code/detailed/r2"
+		}
+	}
+	c := mustCompare(t, set, CompareOptions{Episodes: true})
+	costs, err := c.Costs(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rep := &Report{Comparison: c, Costs: costs}
+	var out bytes.Buffer
+	rep.texNumbers(&out)
+	for _, want := range []string{
+		`\stintdefine{Mean}{opencode}{58.0}`, `\stintdefine{MeanLow}{opencode}{41.8}`, `\stintdefine{Mean}{open-code}{15.2}`, `\stintdefine{Mean}{open-code-2}{8.7}`,
+		`\stintdefine{Name}{open-code}{glm{-}5+open\#code/detailed/r2}`, `\stintdefine{Stopped}{opencode}{1}`, `\stintdefine{Dollars}{opencode}{41}`,
+		`\stintdefine{Diff}{/opencode/open-code}{42.8}`, `\stintdefine{Shared}{/opencode/open-code}{20}`, `\newcommand{\stintCap}{101}`,
+	} {
+		if !strings.Contains(out.String(), want+"\n") {
+			t.Errorf("%s is not in\n%s", want, out.String())
+		}
+	}
+}
+
 // TestLaTeXCompiles runs pdflatex over the tables, the sentences and compare's own output, with names that hold all
 // that TeX acts on.
 func TestLaTeXCompiles(t *testing.T) {
@@ -49,7 +90,12 @@ func TestLaTeXCompiles(t *testing.T) {
 		usd := 2.5
 		row.USD = &usd
 	}
-	c := mustCompare(t, set, CompareOptions{Episodes: true})
+	all := DeclaredFamily{Name: "the same again"}
+	for i, a := range []string{"opencode", "mini-swe"} {
+		all.Pairs = append(all.Pairs, [2]string{"glm-5+" + a + "/detailed/r2", set.Rows[[]int{0, 20}[i]].Config})
+	}
+	all.Pairs = all.Pairs[:1]
+	c := mustCompare(t, set, CompareOptions{Episodes: true, Families: []DeclaredFamily{all, all}})
 	dir := filepath.Join(t.TempDir(), "report")
 	if err := Write(dir, Input{Study: `50 % \ & {`, Comparison: c, Tables: someTables()}); err != nil {
 		t.Fatal(err)
@@ -67,9 +113,22 @@ func TestLaTeXCompiles(t *testing.T) {
 		}
 	}
 	for line := range strings.Lines(files["results.tex"]) {
-		if name, _, ok := strings.Cut(strings.TrimPrefix(line, `\newcommand{`), "}"); ok && strings.HasPrefix(name, `\stint`) {
-			doc.WriteString(name + "\n\n")
+		command, defined := strings.CutPrefix(line, `\newcommand{`)
+		if name, _, ok := strings.Cut(command, "}"); defined && ok && strings.HasPrefix(name, `\stint`) {
+			if !texTakesNames(name) {
+				doc.WriteString(name + "\n\n")
+			}
 		}
+	}
+	keys := c.texKeys()
+	for i := range c.Configs {
+		for _, v := range texOfConfig {
+			fmt.Fprintf(&doc, "\\stint%s{%s}\n\n", v.name, keys[c.Configs[i].Config])
+		}
+	}
+	for _, v := range texOfPair {
+		p := c.Families[0].Pairs[0]
+		fmt.Fprintf(&doc, "\\stint%s{%s}{%s} \\stint%s[1]{%s}{%s}\n\n", v.name, keys[p.A], keys[p.B], v.name, keys[p.A], keys[p.B])
 	}
 	doc.WriteString(own.String() + "\\end{document}\n")
 	if err := os.WriteFile(filepath.Join(dir, "paper.tex"), []byte(doc.String()), 0o644); err != nil {
