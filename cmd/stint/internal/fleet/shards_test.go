@@ -105,7 +105,7 @@ func TestExamplesForSchedulers(t *testing.T) {
 	if err := errors.Join(os.WriteFile(slurm, x.slurm(), 0o644), os.WriteFile(job, x.kubernetes(), 0o644)); err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{"\n#SBATCH --array=1-8%3\n", "\n#SBATCH --job-name=stint-keyed-study-1\n", "\n: \"${M_KEY:?", `'it'\''s here'`[1:9]} {
+	for _, want := range []string{"\n#SBATCH --array=1-8%3\n", "\n#SBATCH --job-name=stint-keyed-study-1\n", "\n: \"${M_KEY:?", `it'\''s here`} {
 		if !strings.Contains(string(x.slurm()), want) {
 			t.Errorf("the Slurm script has no %q:\n%s", want, x.slurm())
 		}
