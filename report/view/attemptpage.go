@@ -234,8 +234,8 @@ func (s *Server) evidence(q *request, ev classify.Evidence) evidenceView {
 	if s.has("raw") {
 		out.Raw = rawHref(q.Study, q.Attempt, ev.File, ev.Offset, ev.Length)
 	}
-	if s.has("line") && !strings.HasPrefix(ev.What, "check ") {
-		out.Line = attemptHref(q.Study, q.Attempt) + "/line?" + url.Values{"file": {ev.File}, "offset": {strconv.FormatInt(ev.Offset, 10)}}.Encode()
+	if s.has("transcript") && !strings.HasPrefix(ev.What, "check ") {
+		out.Line = lineHref(q.Study, q.Attempt, ev.File, ev.Offset)
 	}
 	return out
 }

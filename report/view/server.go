@@ -76,6 +76,13 @@ func (s *Server) table() []route {
 		{"/{run}/e/{episode}/state", s.state},
 		{"/{run}/e/{episode}/t/{turn}", s.turnPage},
 		{"/{run}/e/{episode}/t/{turn}/a/{attempt}", s.attemptPage},
+		{"/{run}/e/{episode}/t/{turn}/a/{attempt}/transcript", s.transcript},
+		{"/{run}/e/{episode}/t/{turn}/a/{attempt}/line", s.line},
+		{"/{run}/e/{episode}/t/{turn}/a/{attempt}/text", s.text},
+		{"/{run}/e/{episode}/t/{turn}/a/{attempt}/diff", s.diff},
+		{"/{run}/e/{episode}/t/{turn}/a/{attempt}/raw", s.raw},
+		{"/{run}/e/{episode}/t/{turn}/diff", s.diff},
+		{"/{run}/e/{episode}/search", s.search},
 	}
 }
 

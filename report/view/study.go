@@ -33,6 +33,8 @@ type study struct {
 	auditing audited
 	episodes []*episode // those asked for last, the newest first
 	paths    []*decided
+
+	events eventCache
 }
 
 // studies are those below the folder that is shown.
