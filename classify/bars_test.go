@@ -174,3 +174,52 @@ func TestBarBlame(t *testing.T) {
 		t.Errorf("%d of %d; the bar is 2 %%", wrong, n)
 	}
 }
+
+// eventFaults plants a source of trouble as an event of the log, so that the order of two is known.
+func eventFaults() map[string]func(e *ended) *ended {
+	f := fatalFaults()
+	killed := func(e *ended) *ended {
+		e.attempt.Signal, e.attempt.ExitCode = ptr("SIGTERM"), nil
+		return e.call("pkill -f node", true)
+	}
+	return map[string]func(e *ended) *ended{"infra.tool_call": f["infra.tool_call"][0], "infra.loop_guard": f["infra.loop_guard"][0], "infra.compaction": f["infra.compaction"][1],
+		"infra.context_overflow": f["infra.context_overflow"][0], "infra.broad_kill": killed, "infra.tool_hang": func(e *ended) *ended { return e.harness("the command timed out after 600 s") }, "infra.rate_limit": f["infra.rate_limit"][0],
+		"infra.provider_error": f["infra.provider_error"][1], "infra.agent_exit": f["infra.agent_exit"][0], "infra.resources": f["infra.resources"][4],
+		"infra.sandbox": f["infra.sandbox"][0], "infra.budget": f["infra.budget"][5]}
+}
+
+// TestBarDoubleFaults is bar A5: two faults in a known order, each pair of the order in which causes explain each other away,
+// in both orders. The earlier one is named, or the cause where the pair is of the kind that shows late.
+func TestBarDoubleFaults(t *testing.T) {
+	book, plant := Codebook(), eventFaults()
+	right, n := 0, 0
+	for _, e := range book.ExplainsAway {
+		for _, symptom := range e.Explains {
+			if plant[e.Cause] == nil || plant[symptom] == nil {
+				continue
+			}
+			_, late := book.explains(e.Cause, symptom)
+			for _, turned := range []bool{false, true} {
+				first, second, want := e.Cause, symptom, e.Cause
+				if turned {
+					if first, second = second, first; !late {
+						want = symptom
+					}
+				}
+				for start := range 5 {
+					n++
+					d := plant[second](plant[first](healthy(attemptEnded("cut", "self", "", ptr(1)), start))).decide(t)
+					if got := deref(d.Verdict.Leaf); got == want {
+						right++
+					} else {
+						t.Logf("%s, then %s, beginning %d: %s by %v %s, want %s", first, second, start, got, d.Verdict.RuleIDs, deref(d.Verdict.AbstainReason), want)
+					}
+				}
+			}
+		}
+	}
+	t.Logf("%d of %d pairs", right, n)
+	if n < 200 || float64(right) < 0.95*float64(n) {
+		t.Errorf("%d of %d pairs; the bar is 95 %%", right, n)
+	}
+}

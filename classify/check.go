@@ -31,6 +31,11 @@ func (t *Taxonomy) check() (what string, err error) {
 				return e.Cause, fmt.Errorf("%q is no leaf", id)
 			}
 		}
+		for _, id := range e.Late {
+			if !slices.Contains(e.Explains, id) {
+				return e.Cause, fmt.Errorf("%q is late, and is not among what it explains", id)
+			}
+		}
 	}
 	for _, g := range t.Grades {
 		if t.leaves[g.Leaf] == nil {
@@ -57,7 +62,7 @@ func (t *Taxonomy) check() (what string, err error) {
 			return t.Rules[i].ID, err
 		}
 	}
-	return "", nil
+	return t.checkDetectors()
 }
 
 func (t *Taxonomy) checkLeaf(i int) error {

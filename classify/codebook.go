@@ -34,6 +34,7 @@ const (
 	LeafBroadKill    = "infra.broad_kill"
 	LeafToolHang     = "infra.tool_hang"
 	LeafAgentExit    = "infra.agent_exit"
+	LeafServer       = "infra.server_lifecycle"
 	LeafRateLimit    = "infra.rate_limit"
 	LeafResources    = "infra.resources"
 	LeafBudget       = "infra.budget"
@@ -73,6 +74,9 @@ type Taxonomy struct {
 	Poisons      []string   `yaml:"poisons"`
 	Contract     []Row      `yaml:"contract"`
 	Rules        []Rule     `yaml:"rules"`
+	// Programs are the programs that run agents, whose own processes a broad kill can hit.
+	Programs  []Program  `yaml:"programs"`
+	Detectors []Detector `yaml:"detectors"`
 
 	leaves   map[string]*Leaf
 	hash     string
@@ -103,6 +107,7 @@ func levelOf(leaf string) string {
 type Explains struct {
 	Cause    string   `yaml:"cause"`
 	Explains []string `yaml:"explains"`
+	Late     []string `yaml:"late"` // of these, those that the cause explains even if it shows after them
 }
 
 // Grade is how grading can end so that no check needs to be looked at.
@@ -209,14 +214,24 @@ func (t *Taxonomy) Annotator() string { return "rules-" + t.hash[:12] }
 // Hash is the SHA-256 of the codebook, in hex.
 func (t *Taxonomy) Hash() string { return t.hash }
 
-// explains says whether cause explains the symptom away.
-func (t *Taxonomy) explains(cause, symptom string) bool {
+// explains says whether cause explains the symptom away, and whether it may show after it.
+func (t *Taxonomy) explains(cause, symptom string) (explains, late bool) {
 	for _, e := range t.ExplainsAway {
-		if e.Cause == cause && (slices.Contains(e.Explains, symptom) || slices.Contains(e.Explains, "*")) {
-			return cause != symptom
+		if e.Cause == cause && cause != symptom && (slices.Contains(e.Explains, symptom) || slices.Contains(e.Explains, "*")) {
+			return true, slices.Contains(e.Late, symptom) || slices.Contains(e.Late, "*")
 		}
 	}
-	return false
+	return false, false
+}
+
+// program returns what is known of the processes of a program, or nil.
+func (t *Taxonomy) program(name string) *Program {
+	for i := range t.Programs {
+		if t.Programs[i].Name == name {
+			return &t.Programs[i]
+		}
+	}
+	return nil
 }
 
 func (t *Taxonomy) grade(reason string) string {

@@ -40,7 +40,11 @@ func (f *failure) decide() (*Decision, error) {
 	for _, c := range f.checks {
 		f.Checks = append(f.Checks, *c)
 	}
-	f.trail = newTrail(f.book, a, f.events)
+	harness := ""
+	if f.episode != nil {
+		harness = f.episode.Harness
+	}
+	f.trail = newTrail(f.book, harness, a, f.events)
 	if !f.trail.logged {
 		f.missing = append(f.missing, "the agent's log")
 	}
@@ -156,9 +160,7 @@ func (f *failure) infrastructure() bool {
 		f.label(logs.AnnotatorRule, c.leaf, strength)
 		f.Verdict.RuleIDs = []string{c.rule}
 		f.Verdict.Reach = ptr("turn")
-		if c.leaf == LeafLoopGuard {
-			f.Verdict.GuardVerdict = ptr(f.trail.guard(c.at))
-		}
+		f.circles(c)
 		f.evidenced = append(f.candidateEvidence(c), ev...)
 		f.evidenced = append(f.evidenced, f.record(logs.EventGrade)...)
 		f.secondary(c.leaf)
@@ -218,6 +220,9 @@ func (f *failure) contract() bool {
 	g := f.drift.primary()
 	if g == nil {
 		return false
+	}
+	if f.wrongServer(g) {
+		return true
 	}
 	var ev []Evidence
 	for i, s := range g.members {

@@ -187,3 +187,46 @@ func asksServer(request string) bool {
 	method, path, ok := strings.Cut(request, " ")
 	return ok && method != "" && strings.Trim(method, "ABCDEFGHIJKLMNOPQRSTUVWXYZ") == "" && strings.HasPrefix(path, "/")
 }
+
+// circles adds what S1 says: of an alarm whether it was right, and of a used up limit whether the work was a loop.
+func (f *failure) circles(c candidate) {
+	switch c.leaf {
+	case LeafLoopGuard:
+		v := f.trail.guard(c.at)
+		f.Verdict.GuardVerdict = &v
+		if v != guardUnknown {
+			f.Verdict.RuleIDs = append(f.Verdict.RuleIDs, "S1")
+		}
+	case LeafBudget:
+		if f.trail.guard(len(f.events)) == guardJustified {
+			f.step("was the agent going round in circles?", "yes: its last calls and their results repeat (S1), and nothing stopped it before the limit")
+		}
+	}
+}
+
+// wrongServer is S4 where the failing checks fit it: they were refused, or miss what this turn asked for, and the server
+// that answered is not the one that the agent meant. Stint's own grading starts the server afresh, so there only what was
+// seen of the process that listens counts, not what the agent left running.
+func (f *failure) wrongServer(g *Group) bool {
+	c := f.trail.stale()
+	silent := !slices.ContainsFunc(g.members, func(s *symptom) bool { return !s.silent() })
+	if c == nil || c.strength != "strong" && !f.foreign || g.Mechanism != LeafChangeMissed && !silent {
+		return false
+	}
+	ev := f.candidateEvidence(*c)
+	f.step("is the right server there?", "no (S4): "+clip(c.says, 200), ev...)
+	strength := logs.StrengthStrong
+	if c.strength != "strong" {
+		strength = logs.StrengthWeak
+	}
+	f.label(logs.AnnotatorRule, c.leaf, strength)
+	f.Verdict.RuleIDs, f.Verdict.Reach = []string{"S4"}, ptr("turn")
+	for i, s := range g.members {
+		if i < 4 {
+			ev = append(ev, checkEvidence(s.check, f.sha(s.check.Place)))
+		}
+	}
+	f.evidenced = ev
+	f.secondary(c.leaf)
+	return true
+}

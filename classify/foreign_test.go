@@ -43,7 +43,7 @@ func TestInferredEnd(t *testing.T) {
 		{"nothing", func() *ended { e := foreignEnd(); e.events = nil; return e }(), "", LeafInsufficient},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			tr := newTrail(Codebook(), &tt.e.attempt, tt.e.events)
+			tr := newTrail(Codebook(), "", &tt.e.attempt, tt.e.events)
 			d := tt.e.decide(t)
 			if tr.completion != tt.end || deref(d.Verdict.Leaf) != tt.leaf {
 				t.Errorf("%q, %s; want %q, %s\n%+v", tr.completion, deref(d.Verdict.Leaf), tt.end, tt.leaf, d.Path)

@@ -2,7 +2,6 @@ package classify
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/stint-bench/stint/logs"
@@ -36,11 +35,15 @@ type trail struct {
 	completion string
 	logged     bool // a log of the agent is at hand
 	found      []candidate
-	inferred   bool // nobody recorded how the agent ended; its log tells
+	inferred   bool   // nobody recorded how the agent ended; its log tells
+	harness    string // the program around the model; "" = unknown
+
+	calls map[string][]*toolCall // by source
+	last  map[string]progress    // by source
 }
 
-func newTrail(book *Taxonomy, a *logs.AttemptRow, events []logs.EventRow) *trail {
-	t := &trail{book: book, attempt: a, events: events, completion: deref(a.Completion)}
+func newTrail(book *Taxonomy, harness string, a *logs.AttemptRow, events []logs.EventRow) *trail {
+	t := &trail{book: book, harness: harness, attempt: a, events: events, completion: deref(a.Completion)}
 	for i := range events {
 		e := &events[i]
 		if e.Kind == logs.EventAgentExit {
@@ -54,10 +57,43 @@ func newTrail(book *Taxonomy, a *logs.AttemptRow, events []logs.EventRow) *trail
 		t.completion = t.infer()
 		t.inferred = t.completion != ""
 	}
+	if (t.completion == completionClean || t.completion == "") && t.silent() {
+		t.completion = completionEmpty
+	}
 	t.match()
 	t.pairs()
+	t.kills()
+	t.hung()
+	t.listeners()
+	t.masked()
 	t.ending()
 	return t
+}
+
+// mainVia is the source of events that tells most of what the agent did: its own log, or else the gateway's.
+func (t *trail) mainVia() string {
+	for i := len(t.events) - 1; i >= 0; i-- {
+		if e := &t.events[i]; e.Via != logs.ViaJournal && e.Kind == logs.EventToolCall {
+			return e.Via
+		}
+	}
+	for i := len(t.events) - 1; i >= 0; i-- {
+		if e := &t.events[i]; e.Via != logs.ViaJournal {
+			return e.Via
+		}
+	}
+	return logs.ViaReader
+}
+
+// callsBy are the calls that one source of events tells of.
+func (t *trail) callsBy(via string) []*toolCall {
+	if t.calls == nil {
+		t.calls = map[string][]*toolCall{}
+	}
+	if _, ok := t.calls[via]; !ok {
+		t.calls[via] = callsOf(t.events, via)
+	}
+	return t.calls[via]
 }
 
 func deref(s *string) string {
@@ -134,70 +170,12 @@ func (t *trail) add(leaf, rule, strength, says string, at int) {
 	t.found = append(t.found, c)
 }
 
-// lastCall is the tool call that was running when the attempt ended.
-type lastCall struct {
-	at      int
-	command string
-	open    bool     // nothing came back from it
-	seconds *float64 // how long it ran; nil = unknown
-}
-
-// running returns the last tool call if it was running when the attempt ended: nothing came back from it, or what came
-// back says that it was ended.
-func (t *trail) running() *lastCall {
-	answered, limited := map[string]*logs.EventRow{}, map[string]bool{}
-	for i := len(t.events) - 1; i >= 0; i-- {
-		e := &t.events[i]
-		id := deref(e.CallID)
-		switch {
-		case e.Kind == logs.EventNotice && e.Channel == logs.ChannelHarness && strings.HasPrefix(e.Text, "tool_end: by=") && !strings.HasPrefix(e.Text, "tool_end: by=self"):
-			limited[id] = true
-		case e.Kind == logs.EventToolResult:
-			answered[id] = e
-		case e.Kind == logs.EventToolCall:
-			result := answered[id]
-			if result != nil && !limited[id] {
-				return nil
-			}
-			c := &lastCall{at: i, command: commandOf(e.Text), open: result == nil}
-			switch {
-			case result != nil:
-				c.seconds = result.DurationS
-			case e.Time != nil && t.exit != nil && t.exit.Time != nil:
-				c.seconds = ptr(t.exit.Time.Sub(*e.Time).Seconds())
-			}
-			return c
-		}
-	}
-	return nil
-}
-
-// mostOf says whether the call took most of the attempt's time, as far as that is known.
-func (t *trail) mostOf(c *lastCall) bool {
-	return c.seconds == nil || t.attempt.AgentS == nil || 2**c.seconds >= *t.attempt.AgentS
-}
-
-// ending looks at how the program ended: limits, signals, exit codes, and the call that was open then.
+// ending looks at how the program ended: limits, signals and exit codes.
 func (t *trail) ending() {
 	end := len(t.events)
-	call := t.running()
-	if call == nil {
-		call = &lastCall{at: end}
-	}
 	by, signal := deref(t.attempt.EndedBy), deref(t.attempt.Signal)
-	killed := signal != "" || t.attempt.ExitCode != nil && (*t.attempt.ExitCode == 143 || *t.attempt.ExitCode == 137 || *t.attempt.ExitCode == 144)
-	if part := broadKill(call.command); call.open && part != "" && killed && (by == "" || by == "self") {
-		t.add(LeafBroadKill, "S2", "strong", fmt.Sprintf("the command %q was running when the program was killed", clip(part, 120)), call.at)
-	}
 	if leaf := t.book.limit(by); leaf != "" {
 		t.add(leaf, "S-limit", "strong", "the attempt was ended at a limit: "+by, end)
-	}
-	switch kind := hangs(call.command); {
-	case by != "limit:wall" || call.at == end:
-	case kind != "":
-		t.add(LeafToolHang, "S3", "strong", fmt.Sprintf("the %s command %q never returned", kind, clip(call.command, 120)), call.at)
-	case t.mostOf(call):
-		t.add(LeafToolHang, "S3", "medium", fmt.Sprintf("the command %q had not returned", clip(call.command, 120)), call.at)
 	}
 	if by != "" && by != "self" {
 		return
@@ -205,117 +183,16 @@ func (t *trail) ending() {
 	switch {
 	case t.completion == completionNeverStarted:
 		t.add(LeafAgentExit, "S-never-started", "strong", "the agent program never started to work", end)
-	case t.completion == completionEmpty:
+	case t.completion == completionEmpty && deref(t.attempt.Completion) == completionEmpty:
 		t.add(LeafAgentExit, "S7", "strong", "the program ended in order without a call and without an edit", end)
+	case t.completion == completionEmpty:
+		t.add(LeafAgentExit, "S7", "medium", "the program ended in order without a last message and without an edit, and its plan is open", end)
 	case t.completion != completionCut:
 	case signal != "":
 		t.add(LeafAgentExit, "S-exit", "medium", "the program was ended by "+signal+", by nobody that is known", end)
 	case t.attempt.ExitCode != nil && *t.attempt.ExitCode != 0:
 		t.add(LeafAgentExit, "S-exit", "strong", fmt.Sprintf("the program ended with exit code %d", *t.attempt.ExitCode), end)
 	}
-}
-
-// progressed says whether a model step and a tool step succeeded after an event.
-func (t *trail) progressed(at int) (model, tool bool) {
-	for i := at + 1; i < len(t.events); i++ {
-		e := &t.events[i]
-		switch {
-		case e.Via == logs.ViaJournal:
-		case e.Kind == logs.EventModelAnswer, e.Kind == logs.EventToolCall, e.Kind == logs.EventMessage && e.Channel == logs.ChannelModel:
-			model = true
-		case e.Kind == logs.EventToolResult && (e.ExitCode == nil || *e.ExitCode == 0):
-			tool = true
-		}
-	}
-	return model, tool
-}
-
-// weigh splits the candidates into what ended the attempt and what it got over. With a clean end nothing is fatal.
-func (t *trail) weigh() (fatal, recovered []candidate) {
-	for _, c := range t.found {
-		model, tool := t.progressed(c.at)
-		if t.completion == completionClean || c.event != nil && c.at < len(t.events) && c.event.Via != logs.ViaJournal && model && tool && !t.repeats(c) {
-			if !slices.ContainsFunc(recovered, func(o candidate) bool { return o.leaf == c.leaf }) {
-				c.recovered = true
-				recovered = append(recovered, c)
-			}
-			continue
-		}
-		fatal = append(fatal, c)
-	}
-	fatal = t.sources(fatal)
-	recovered = slices.DeleteFunc(recovered, func(c candidate) bool {
-		return slices.ContainsFunc(fatal, func(f candidate) bool { return f.leaf == c.leaf })
-	})
-	return fatal, recovered
-}
-
-// repeats says whether the same kind of event comes again with no success of both kinds after the last one.
-func (t *trail) repeats(c candidate) bool {
-	last := c.at
-	for _, o := range t.found {
-		if o.leaf == c.leaf && o.at > last && o.at < len(t.events) {
-			last = o.at
-		}
-	}
-	if last == c.at {
-		return false
-	}
-	model, tool := t.progressed(last)
-	return !model || !tool
-}
-
-// sources leaves one candidate for each leaf, the earliest and strongest, and drops what another explains away.
-func (t *trail) sources(list []candidate) []candidate {
-	var out []candidate
-	for _, c := range list {
-		i := slices.IndexFunc(out, func(o candidate) bool { return o.leaf == c.leaf })
-		switch {
-		case i < 0:
-			out = append(out, c)
-		case out[i].strength != "strong" && c.strength == "strong":
-			out[i] = c
-		}
-	}
-	return slices.DeleteFunc(slices.Clone(out), func(c candidate) bool {
-		return slices.ContainsFunc(out, func(o candidate) bool { return t.book.explains(o.leaf, c.leaf) })
-	})
-}
-
-// guard judges an alarm about a loop by the calls before it: the same cycle of calls with the same results at least
-// three times is a loop; the same calls with results that differ are none.
-func (t *trail) guard(at int) string {
-	type pair struct{ call, result string }
-	var pairs []pair
-	calls := map[string]string{}
-	for i := range t.events[:min(at, len(t.events))] {
-		e := &t.events[i]
-		switch e.Kind {
-		case logs.EventToolCall:
-			calls[deref(e.CallID)] = deref(e.Tool) + " " + e.Text
-		case logs.EventToolResult:
-			if c, ok := calls[deref(e.CallID)]; ok {
-				pairs = append(pairs, pair{c, e.Text})
-			}
-		}
-	}
-	const cycles, longest = 3, 3
-	verdict := "undetermined"
-	for period := 1; period <= longest && len(pairs) >= cycles*period; period++ {
-		sameCalls, sameResults := true, true
-		last := pairs[len(pairs)-cycles*period:]
-		for i := period; i < len(last); i++ {
-			sameCalls = sameCalls && last[i].call == last[i-period].call
-			sameResults = sameResults && last[i].result == last[i-period].result
-		}
-		switch {
-		case sameCalls && sameResults:
-			return "justified"
-		case sameCalls:
-			verdict = "false_positive"
-		}
-	}
-	return verdict
 }
 
 // clip shortens a text for one line and makes control characters visible.

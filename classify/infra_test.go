@@ -14,6 +14,9 @@ type ended struct {
 	attempt logs.AttemptRow
 	events  []logs.EventRow
 	checks  []*logs.CheckRow
+
+	foreign     bool
+	harnessName string
 }
 
 func attemptEnded(completion, by, signal string, code *int) *ended {
@@ -59,7 +62,7 @@ func (e *ended) work() *ended { return e.call("cat SPEC.md", false).call("ls", f
 
 func (e *ended) decide(t *testing.T) *Decision {
 	t.Helper()
-	f := &failure{book: Codebook(), attempt: &e.attempt, checks: e.checks, events: e.events, clauses: testClauses(), passedBefore: always,
+	f := &failure{book: Codebook(), attempt: &e.attempt, checks: e.checks, events: e.events, clauses: testClauses(), passedBefore: always, foreign: e.foreign, episode: &logs.EpisodeRow{Harness: e.harnessName},
 		sha: func(logs.Place) string { return strings.Repeat("0", 64) }}
 	d, err := f.decide()
 	if err != nil {
@@ -284,24 +287,6 @@ func TestGrades(t *testing.T) {
 		e.attempt.GradeReason = &reason
 		if d := e.decide(t); deref(d.Verdict.Leaf) != want || d.Verdict.Strength != logs.StrengthProved {
 			t.Errorf("%s: %s, %s; want %s, proved", reason, deref(d.Verdict.Leaf), d.Verdict.Strength, want)
-		}
-	}
-}
-
-func TestShell(t *testing.T) {
-	for text, broad := range map[string]bool{
-		"pkill -f app.py": true, "killall node": true, "sudo pkill python": true, "kill -9 -1": true, "fuser -k 8080/tcp": true, "taskkill /F /IM python.exe": true,
-		"cd /x && pkill java": true, "kill $(lsof -t -i:8080)": true, "lsof -ti:80 | xargs -r kill": true, "FOO=1 pkill x": true,
-		"kill 1234": false, "kill -9 $PID": false, "echo pkill": false, "grep killall notes.txt": false, "kill -1 99": false, "fuser 8080/tcp": false, "pkill": false,
-	} {
-		if got := broadKill(text) != ""; got != broad {
-			t.Errorf("broadKill(%q) = %v", text, got)
-		}
-	}
-	for text, want := range map[string]string{"./start.sh": "server", "python3 app.py": "server", "npm start": "server", "vim x": "interactive", "tail -f log": "interactive",
-		"./start.sh &": "", "nohup python3 app.py > log 2>&1 &": "", "timeout 5 python3 app.py": "", "ls -la": "", "cat app.py": ""} {
-		if got := hangs(text); got != want {
-			t.Errorf("hangs(%q) = %q, want %q", text, got, want)
 		}
 	}
 }

@@ -264,7 +264,9 @@ func (f *finding) contradicts(known *failure) string {
 	}
 	switch f.leaf {
 	case LeafBroadKill:
-		if !has(func(e *logs.EventRow) bool { return e.Kind == logs.EventToolCall && broadKill(commandOf(e.Text)) != "" }) {
+		if !has(func(e *logs.EventRow) bool {
+			return e.Kind == logs.EventToolCall && broadKill(commandOf(e.Text)) != nil
+		}) {
 			return "no command that kills is among the calls"
 		}
 	case LeafCompaction:

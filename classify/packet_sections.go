@@ -205,7 +205,7 @@ func (b *builder) matched() {
 		switch {
 		case slices.ContainsFunc(b.f.trail.found, func(c candidate) bool { return c.at == i }):
 			marks = append(marks, mark{i, 0})
-		case e.Kind == logs.EventToolCall && broadKill(commandOf(e.Text)) != "":
+		case e.Kind == logs.EventToolCall && broadKill(commandOf(e.Text)) != nil:
 			marks = append(marks, mark{i, 0})
 		case e.Trusted() && (e.Kind == logs.EventError || e.Kind == logs.EventCut || e.Kind == logs.EventUnreadable || e.Kind == logs.EventRetry || e.Kind == logs.EventServerExit):
 			marks = append(marks, mark{i, 1})
