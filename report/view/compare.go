@@ -81,7 +81,7 @@ func (s *Server) comparePage(q *request) error {
 	v.turns(q.Study, eps)
 	q.head.Title = "Side by side: " + v.Scenario
 	q.head.crumb("side by side", "")
-	if o.live() {
+	if q.Study.live(o) {
 		q.head.Live, q.head.Stamp = q.Study.href()+"state", o.stamp
 	}
 	return s.render(q, "compare", v)

@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"path/filepath"
+	"sync"
 
+	"github.com/stint-bench/stint/classify"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -22,6 +24,7 @@ func (s *Server) state(q *request) error {
 
 // audited is the audit page of a study as it was opened when its sample and journals were as the stamp says.
 type audited struct {
+	mu      sync.Mutex
 	stamp   string
 	handler http.Handler
 }
@@ -33,13 +36,13 @@ func (st *study) auditPage(open func(*logs.RunDir) (http.Handler, error)) (http.
 	if err != nil {
 		return nil, err
 	}
-	paths := []string{filepath.Join(st.Dir.VerdictsDir(), "audit", "sample.json")}
+	paths := []string{filepath.Join(classify.AuditDir(st.Dir), "sample.json")}
 	for _, id := range ids {
 		paths = append(paths, st.journal(id))
 	}
 	stamp := stampOf(paths...)
-	st.mu.Lock()
-	defer st.mu.Unlock()
+	st.auditing.mu.Lock()
+	defer st.auditing.mu.Unlock()
 	if st.auditing.handler != nil && st.auditing.stamp == stamp {
 		return st.auditing.handler, nil
 	}
@@ -47,7 +50,7 @@ func (st *study) auditPage(open func(*logs.RunDir) (http.Handler, error)) (http.
 	if err != nil {
 		return nil, err
 	}
-	st.auditing = audited{stamp, h}
+	st.auditing.stamp, st.auditing.handler = stamp, h
 	return h, nil
 }
 
@@ -58,7 +61,7 @@ func (s *Server) audit(q *request) error {
 	}
 	h, err := q.Study.auditPage(s.opt.Audit)
 	if err != nil {
-		return notFound(err.Error())
+		return notFound(withHint(err))
 	}
 	r := new(http.Request)
 	*r = *q.R

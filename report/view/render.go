@@ -196,9 +196,18 @@ func (s *Server) fail(q *request, err error) {
 		q.head.crumb("studies", "/")
 	}
 	q.head.crumb(q.head.Title, "")
-	if s.send(q, "error", status, err.Error()) != nil {
+	if s.send(q, "error", status, withHint(err)) != nil {
 		http.Error(q.W, report.Clean(err.Error()), status)
 	}
+}
+
+// withHint is an error with its way out, if it knows one.
+func withHint(err error) string {
+	var hinted interface{ Hint() string }
+	if errors.As(err, &hinted) && hinted.Hint() != "" {
+		return err.Error() + ": " + hinted.Hint()
+	}
+	return err.Error()
 }
 
 // asset sends the style or the script.

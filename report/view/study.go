@@ -160,8 +160,17 @@ type overview struct {
 	Problems []logs.Problem
 }
 
-// live says whether an episode is still to go on.
-func (o *overview) live() bool {
+// lockFile lies in a run directory while a run works in it.
+const lockFile = "lock"
+
+// live says whether a page about the study follows it: while something runs in it, or an episode is still to go on.
+func (st *study) live(o *overview) bool {
+	if st.Foreign {
+		return false
+	}
+	if _, err := os.Lstat(filepath.Join(st.Dir.Root, lockFile)); err == nil {
+		return true
+	}
 	return slices.ContainsFunc(o.Episodes, func(e logs.EpisodeRow) bool { return e.Validity == logs.ValidityIncomplete })
 }
 
@@ -205,9 +214,9 @@ func (st *study) stamp() string {
 	if err != nil {
 		return ""
 	}
-	paths := make([]string, len(ids))
-	for i, id := range ids {
-		paths[i] = st.journal(id)
+	paths := []string{filepath.Join(st.Dir.Root, lockFile)}
+	for _, id := range ids {
+		paths = append(paths, st.journal(id))
 	}
 	return stampOf(paths...) + st.verdictStamp()
 }

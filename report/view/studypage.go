@@ -76,7 +76,7 @@ func (s *Server) studyPage(q *request) error {
 	if err := v.list(q, o.Episodes); err != nil {
 		return err
 	}
-	if o.live() {
+	if q.Study.live(o) {
 		q.head.Live, q.head.Stamp = q.Study.href()+"state", o.stamp
 	}
 	return s.render(q, "study", v)
