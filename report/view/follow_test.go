@@ -1,0 +1,158 @@
+package view
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/stint-bench/stint/report/reporttest"
+)
+
+// TestFollows watches a run from its first record to its end: what changed is read again, what did not is not.
+func TestFollows(t *testing.T) {
+	d := playedRun(t)
+	v := serve(t, d.Root)
+	stamp := func(path string) string {
+		t.Helper()
+		var state struct{ Stamp string }
+		if err := json.Unmarshal([]byte(v.page(path)), &state); err != nil || state.Stamp == "" {
+			t.Fatalf("%s: %v", path, err)
+		}
+		return state.Stamp
+	}
+	empty := stamp("/run/state")
+	if text := v.page("/run/"); !strings.Contains(text, "0 episodes") {
+		t.Errorf("a study that has not begun:\n%s", text)
+	}
+	p := play(t, d, "m+h/none/r0", "s01", 4)
+	p.take(0)
+	if stamp("/run/state") == empty {
+		t.Error("a new episode changes nothing")
+	}
+	study, episode := v.page("/run/"), v.page("/run/e/"+p.id)
+	for _, want := range []string{`data-live="/run/state"`, ">…<", "1 not over"} {
+		if !strings.Contains(study, want) {
+			t.Errorf("the study lacks %q:\n%s", want, study)
+		}
+	}
+	if !strings.Contains(episode, `data-live="/run/e/`+p.id+`/state" data-stamp="`+stamp("/run/e/"+p.id+"/state")+`"`) || !strings.Contains(episode, "1 turn so far") {
+		t.Errorf("the episode does not follow:\n%s", episode)
+	}
+	before := stamp("/run/e/" + p.id + "/state")
+	p.take(2)
+	p.finish("failed", 1)
+	if stamp("/run/e/"+p.id+"/state") == before {
+		t.Error("more turns change nothing")
+	}
+	if text := v.page("/run/e/" + p.id); !strings.Contains(text, "1 of 4 turns passed") || !strings.Contains(text, `href="/run/e/`+p.id+`/t/1/a/0">why`) || strings.Contains(text, "data-live") {
+		t.Errorf("the end:\n%s", text)
+	}
+	text := v.page("/run/e/" + p.id + "/t/1/a/0")
+	for _, want := range []string{"How this was decided", "is there a trustworthy result of grading?", "2 failing checks", "<mark>400</mark>; "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the attempt lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// TestFullSize holds every page of 26 configurations on 20 scenarios of 101 turns under a fifth of a second once the
+// study was opened. The whole size is tried where STINT_REQUIRE is set.
+func TestFullSize(t *testing.T) {
+	configs, scenarios, turns, limit := 26, 20, 101, 200*time.Millisecond
+	if os.Getenv("STINT_REQUIRE") == "" {
+		configs, scenarios, turns, limit = 3, 2, 5, time.Minute // what takes longer under load says nothing
+	}
+	d := playedRun(t)
+	var last *played
+	for c := range configs {
+		for s := range scenarios {
+			last = play(t, d, fmt.Sprintf("m%d+h/minimal/r0", c), fmt.Sprintf("s%02d", s), turns)
+			for range (c*7+s*11)%turns + 1 {
+				last.take(0)
+			}
+			if last.turn < turns {
+				last.take(20)
+				last.finish("failed", last.turn-1)
+			} else {
+				last.finish("capped", turns)
+			}
+		}
+	}
+	v := serve(t, d.Root)
+	began := time.Now()
+	v.page("/run/")
+	t.Logf("opened in %v", time.Since(began).Round(time.Millisecond))
+	at := fmt.Sprintf("/run/e/%s/t/%d", last.id, last.turn-1)
+	for _, path := range []string{"/run/", "/run/?filter=failed&sort=-turns", "/run/state", "/run/e/" + last.id, at, at + "/a/0",
+		"/run/compare?scenario=s00&a=m0%2Bh%2Fminimal%2Fr0&b=m1%2Bh%2Fminimal%2Fr0"} {
+		began := time.Now()
+		size := len(v.page(path))
+		took := time.Since(began)
+		t.Logf("%7d bytes in %6.1f ms: %s", size, float64(took.Microseconds())/1000, path)
+		if took > limit {
+			t.Errorf("%s took %v, want at most %v", path, took, limit)
+		}
+	}
+}
+
+// TestBrowserFollows reads a page of a running study by keyboard while it grows: the new turn appears, and the focus
+// and what is marked stay.
+func TestBrowserFollows(t *testing.T) {
+	if os.Getenv("STINT_REQUIRE") == "" {
+		t.Skip("follows a page for seconds: .ci/run does")
+	}
+	d := playedRun(t)
+	p := play(t, d, "m+h/none/r0", hostile, 30)
+	for range 20 {
+		p.take(0)
+	}
+	v := serve(t, d.Root)
+	base := v.server.URL
+	b := reporttest.Open(t, base+"/"+token+"/run/e/"+p.id, "#turns", 1200)
+	b.Press("j", "j", "j")
+	focus := reporttest.Eval[string](b, `document.activeElement.getAttribute("href")`)
+	if focus != "/run/e/"+p.id+"/t/2" {
+		t.Errorf("after j three times the focus is on %q", focus)
+	}
+	p.take(0)
+	p.take(1)
+	b.Wait("the new turns", `document.querySelectorAll("#turns > tr").length === 22`)
+	if got := reporttest.Eval[string](b, `document.activeElement.getAttribute("href")`); got != focus {
+		t.Errorf("the focus went to %q", got)
+	}
+	p.finish("failed", 21)
+	b.Wait("the end", `document.querySelector("#live").textContent === "over" && document.querySelector("#ended").textContent.includes("21 of 30")`)
+	if got := reporttest.Eval[string](b, `document.activeElement.getAttribute("href")`); got != focus {
+		t.Errorf("at the end the focus went to %q", got)
+	}
+	b.Press("\r")
+	b.Wait("the turn", `document.querySelector("h1").textContent === "Turn 2"`)
+	b.Press("n")
+	b.Wait("the next turn", `document.querySelector("h1").textContent === "Turn 3"`)
+	b.Press("u")
+	b.Wait("the episode", `location.pathname === "/run/e/`+p.id+`"`)
+	b.Press("?")
+	b.Wait("the keys", `document.querySelector("#help").open`)
+	b.Press("\x1b")
+	b.Press("u")
+	b.Wait("the study", `location.pathname === "/run/"`)
+	b.Press("/")
+	b.Press("nothing of that kind", "\r")
+	b.Wait("the filtered list", `document.querySelector("#found").textContent === "0 episodes"`)
+	for _, page := range []string{"/run/", "/run/e/" + p.id, "/run/e/" + p.id + "/t/21/a/0"} {
+		b.Go(base+page, "main h1")
+		for _, width := range []int64{390, 1280} {
+			b.Screen(width, "dark", "")
+			if got := reporttest.Eval[int64](b, `document.documentElement.scrollWidth`); got > width {
+				t.Errorf("%s is %d wide in a window of %d", page, got, width)
+			}
+		}
+		if bare := reporttest.Eval[[]string](b, `[...document.querySelectorAll("a, button, input, select, summary")].filter(e => !(e.textContent.trim() || e.ariaLabel || e.title || e.labels && e.labels.length || e.type === "hidden")).map(e => e.outerHTML)`); len(bare) > 0 {
+			t.Errorf("%s: controls without a name: %q", page, bare)
+		}
+	}
+	b.Check(base)
+}
