@@ -175,6 +175,7 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 		}
 	}
 	macro("Headline", rep.Headline)
+	macro("Redacted", rep.Redacted.words())
 	macro("Banner", c.bannerSentence())
 	macro("Means", c.meansSentence())
 	for i := range c.Families {

@@ -30,6 +30,7 @@ var (
 // A pageView is what the template shows.
 type pageView struct {
 	Title, Question, Answer, Policy, Version, Again string
+	Redacted                                        string // what was taken out; "" = nothing was to be
 	Style                                           template.CSS
 	Script                                          template.JS
 	First                                           *figureView
@@ -121,7 +122,7 @@ func (rep *Report) view(in Input, figures []Figure) *pageView {
 	c := rep.Comparison
 	hash := sha256.Sum256([]byte(pageScript))
 	v := &pageView{
-		Title: "stint report", Question: c.question(), Answer: rep.Headline, Version: rep.Stint, Again: Clean(in.Again),
+		Title: "stint report", Question: c.question(), Answer: rep.Headline, Version: rep.Stint, Again: Clean(in.Again), Redacted: rep.Redacted.words(),
 		Policy: "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'; script-src 'sha256-" + base64.StdEncoding.EncodeToString(hash[:]) + "'",
 		Style:  template.CSS(pageColours() + pageStyle), Script: template.JS(pageScript),
 	}

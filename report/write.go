@@ -26,6 +26,7 @@ type Input struct {
 	Again      string                // the command that makes the report again; "" = not told
 	Version    string                // of stint
 	Audit      *classify.AuditReport // what people found about the verdicts; nil = nobody was asked
+	Redacted   *Redaction            // what a [Redactor] took out of all of this; nil = nothing was redacted
 }
 
 // A Report is the content of summary.json.
@@ -40,6 +41,8 @@ type Report struct {
 	Costs      []CostSummary  `json:"costs"`
 	// Audit is left out where there was none.
 	Audit *classify.AuditReport `json:"audit,omitempty"`
+	// Redacted is left out where nothing was to be redacted.
+	Redacted *Redaction `json:"redacted,omitempty"`
 }
 
 // A FigureRecord names a figure's files, relative to the report, and says what it shows.
@@ -101,7 +104,7 @@ func newReport(in Input) (*Report, []Figure, error) {
 	}
 	rep := &Report{
 		Schema: ReportSchema, Study: in.Study, Stint: in.Version, Headline: Headline(in.Comparison),
-		Comparison: in.Comparison, Figures: []FigureRecord{}, Runs: []RunSummary{}, Audit: in.Audit,
+		Comparison: in.Comparison, Figures: []FigureRecord{}, Runs: []RunSummary{}, Audit: in.Audit, Redacted: in.Redacted,
 	}
 	if in.Tables != nil {
 		rep.Runs = SummarizeRuns(in.Tables)
@@ -230,6 +233,9 @@ func (rep *Report) markdown(w *bytes.Buffer, in Input) error {
 		title = escapeMarkdown(rep.Study)
 	}
 	fmt.Fprintf(b, "# %s\n\n**%s**\n\n", title, escapeMarkdown(rep.Headline))
+	if text := rep.Redacted.words(); text != "" {
+		fmt.Fprintf(b, "%s\n\n", escapeMarkdown(text))
+	}
 	var body bytes.Buffer
 	if err := c.markdownBody(&body, true); err != nil {
 		return err

@@ -154,3 +154,33 @@ func TestReportOutcome(t *testing.T) {
 		t.Error(errs)
 	}
 }
+
+// TestReportRedact: what only the study and the machine know is taken out of every file, and the page says so.
+func TestReportRedact(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	private := billedTables("s", "/srv/nets/llama", "a", "b")
+	for i := range private.Episodes {
+		private.Episodes[i].HarnessVersion = "1.0 on gpu07.corp"
+		private.Episodes[i].Scenario += " of " + strings.Repeat("x", 3) + "@example.com"
+	}
+	tables := writeTables(t, dir, "tables", private)
+	got, files := reportOn(t, dir, tables, "--redact", "--filter", "model:/srv/nets/llama")
+	if r := got.Redacted; r == nil || r.Paths != 1 || r.Hosts != 1 || r.Users != 1 {
+		t.Errorf("redacted: %+v", r)
+	}
+	for name, text := range files {
+		for _, word := range []string{"/srv/nets", "gpu07", "example.com"} {
+			if strings.Contains(text, word) {
+				t.Errorf("%s is in %s", word, name)
+			}
+		}
+	}
+	if !strings.Contains(files["index.html"], "Redacted: 1 host name, 1 path and 1 name of a person") || !strings.Contains(files["report.md"], "--redact") {
+		t.Error("the report does not say what was taken out")
+	}
+	plain, _ := reportOn(t, dir, tables)
+	if *plain.Comparison.Configs[0].Mean != *got.Comparison.Configs[0].Mean || plain.Comparison.Families[0].Pairs[0].Decision != got.Comparison.Families[0].Pairs[0].Decision {
+		t.Error("a number changed")
+	}
+}

@@ -16,7 +16,8 @@ import (
 
 // reportFlags are the flags of report as given.
 type reportFlags struct {
-	out string
+	out    string
+	redact bool
 	compareFlags
 }
 
@@ -33,7 +34,8 @@ parts its data allow; it then needs -o. The folder is replaced as a whole; the s
 gives the same bytes.
 
 --prices prices the recorded tokens anew, without a rerun; what has no price in the file has
-an unknown cost.`,
+an unknown cost. --redact takes secrets, addresses of models, host names, paths and names of
+people out of everything before it is written, and says so in the report.`,
 		Example: "  " + e.Self + " report runs/demo\n  " + e.Self + " report runs/demo -o detailed --filter feedback:detailed\n" +
 			"  " + e.Self + " report outcomes.csv --cap 101 -o outcomes-report",
 		Args: cobra.ExactArgs(1),
@@ -50,6 +52,7 @@ an unknown cost.`,
 	fl.StringVar(&f.filter, "filter", "", "use only the runs that match `EXPR`")
 	fl.StringVar(&f.outcome, "outcome", "", "turns_passed, full, share or usd (default what the study declared)")
 	fl.StringVar(&f.prices, "prices", "", "dollars by the price table in this `FILE` instead of those recorded")
+	fl.BoolVar(&f.redact, "redact", false, "take out secrets, addresses, host names, paths and names of people")
 	columnFlags(cmd, &f.columns)
 	return cmd
 }
@@ -65,7 +68,7 @@ func reportOf(ctx context.Context, e *env, source string, f reportFlags) error {
 	if f.table, err = loadPrices(f.prices); err != nil {
 		return err
 	}
-	src, c, err := compareForReport(ctx, e, source, f)
+	src, err := readSources(ctx, e, []string{source}, f.compareFlags)
 	if err != nil {
 		return err
 	}
@@ -76,16 +79,25 @@ func reportOf(ctx context.Context, e *env, source string, f reportFlags) error {
 		}
 		out = src.dir.ReportDir()
 	}
-	audit, err := auditOf(src.dir, src.tables)
-	if err != nil {
+	in := report.Input{Study: src.nameOr(source), Again: f.command(src), Version: stintVersion()}
+	if in.Audit, err = auditOf(src.dir, src.tables); err != nil {
 		return err
 	}
-	in := report.Input{Study: src.nameOr(source), Comparison: c, Tables: src.tables, Again: f.command(src), Version: stintVersion(), Audit: audit}
+	if f.redact {
+		r := report.NewRedactor(knownPrivate(e, src, in.Audit))
+		src.redact(r)
+		r.Apply(&in)
+		in.Redacted = r.Redaction()
+	}
+	if in.Comparison, err = src.compareForReport(e); err != nil {
+		return err
+	}
+	in.Tables = src.tables
 	if err := report.Write(out, in); err != nil {
 		return fmt.Errorf("writing the report of %s: %w", clean(source), err)
 	}
 	fmt.Fprintf(e.Stdout, "%s\n", clean(filepath.Join(out, "index.html")))
-	if src.dir != nil && slices.ContainsFunc(c.Configs, func(r report.ConfigResult) bool { return r.Causes == nil && r.Ends[logs.StatusFailed] > 0 }) {
+	if src.dir != nil && slices.ContainsFunc(in.Comparison.Configs, func(r report.ConfigResult) bool { return r.Causes == nil && r.Ends[logs.StatusFailed] > 0 }) {
 		e.next("classify %s   # why the runs failed; then report again", shellQuote(source))
 		return nil
 	}
@@ -93,20 +105,15 @@ func reportOf(ctx context.Context, e *env, source string, f reportFlags) error {
 	return nil
 }
 
-// compareForReport reads one source and compares what is in it.
-func compareForReport(ctx context.Context, e *env, source string, f reportFlags) (*comparedSource, *report.Comparison, error) {
-	src, err := readSources(ctx, e, []string{source}, f.compareFlags)
-	if err != nil {
-		return nil, nil, err
+// compareForReport compares what is in the source.
+func (s *comparedSource) compareForReport(e *env) (*report.Comparison, error) {
+	if s.tables == nil && !s.options.Episodes {
+		mentionCap(e, s.set)
 	}
-	if src.tables == nil && !src.options.Episodes {
-		mentionCap(e, src.set)
+	if err := checkNested(s.set); err != nil {
+		return nil, err
 	}
-	if err := checkNested(src.set); err != nil {
-		return nil, nil, err
-	}
-	c, err := report.Compare(src.set, src.options)
-	return src, c, err
+	return report.Compare(s.set, s.options)
 }
 
 // nameOr is the name of the study, or that of the file it came from.
@@ -132,6 +139,9 @@ func (f *reportFlags) command(src *comparedSource) string {
 	}
 	if f.prices != "" {
 		again += " --prices FILE"
+	}
+	if f.redact {
+		again += " --redact"
 	}
 	if f.given("cap") {
 		again += fmt.Sprintf(" --cap %v", f.columns.Cap)

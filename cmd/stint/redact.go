@@ -1,0 +1,47 @@
+package main
+
+import (
+	"os"
+
+	"github.com/stint-bench/stint/classify"
+	"github.com/stint-bench/stint/cmd/stint/internal/study"
+	"github.com/stint-bench/stint/report"
+)
+
+// knownPrivate are words that a redacted report must not hold and that nothing but the study and the machine can tell:
+// the addresses of its models, who took part in the audit, who and where the user is.
+func knownPrivate(e *env, src *comparedSource, audit *classify.AuditReport) report.Known {
+	var k report.Known
+	if src.dir != nil {
+		if st, err := study.LoadFrozen(src.dir); err == nil {
+			for i := range st.Models {
+				if u := st.Models[i].URL; u != "" {
+					k.Endpoints = append(k.Endpoints, u)
+				}
+			}
+		}
+	}
+	if audit != nil {
+		for _, p := range audit.People {
+			k.Users = append(k.Users, p.Name)
+		}
+	}
+	for _, name := range []string{"USER", "LOGNAME", "USERNAME"} {
+		if u := e.Getenv(name); len(u) > 3 && u != "root" {
+			k.Users = append(k.Users, u)
+		}
+	}
+	if h, err := os.Hostname(); err == nil && len(h) > 3 && h != "localhost" {
+		k.Hosts = append(k.Hosts, h)
+	}
+	return k
+}
+
+// redact takes what is private out of all that will be compared, before anything is worked out from it.
+func (s *comparedSource) redact(r *report.Redactor) {
+	r.Apply(s.set)
+	r.Apply(&s.options)
+	if s.tables != nil {
+		r.Apply(s.tables)
+	}
+}
