@@ -160,7 +160,15 @@ type PairResult struct {
 	directionSplit bool
 	zeroDecides    bool
 	exact          bool
+	differences    []scenarioDifference // largest first
 	notes          []Warning
+}
+
+// A scenarioDifference is what a pair gives in one scenario.
+type scenarioDifference struct {
+	scenario string
+	a, b, d  float64 // means of the runs used, and A minus B
+	stopped  bool    // one of the runs was stopped: d is what is known
 }
 
 // A Warning is a remark about a part of the result. It never changes a number.

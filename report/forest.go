@@ -5,7 +5,9 @@ import (
 	"encoding/csv"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
+	"strings"
 
 	"gonum.org/v1/plot/vg"
 )
@@ -16,7 +18,8 @@ const maxForestRows = 200
 // Forest draws the mean of every configuration with its interval, highest first: faint dots are scenarios, the
 // bar at the right is the share of full passes. Without configurations it says so.
 func Forest(c *Comparison) (Figure, error) {
-	f := forest{c: c, rows: c.Configs[:min(len(c.Configs), maxForestRows)]}
+	f := forest{c: c}
+	f.arrange()
 	return drawFigure(Figure{Name: "mean-turns", Title: "Mean " + c.valueWords() + " by configuration"}, &f)
 }
 
@@ -34,7 +37,8 @@ func (c *Comparison) valueWords() string {
 type forest struct {
 	c      *Comparison
 	th     theme
-	rows   []ConfigResult
+	rows   []*ConfigResult
+	groups []forestGroup // at least two, or none
 	rowH   vg.Length
 	width  vg.Length
 	height vg.Length
@@ -48,6 +52,115 @@ const (
 	shareBar     = vg.Length(34)
 )
 
+// A forestGroup is a run of rows that stand together: configurations that the first family compares with each other.
+type forestGroup struct {
+	from int    // its first row
+	head string // what they have in common and others have not
+}
+
+// groupRoom is the room above a group.
+const groupRoom = vg.Length(12)
+
+// arrange sorts the rows by mean; where the first family compares within several groups, such as the harnesses of
+// every model, each group stands together, the one with the highest mean first, and what is in no pair stands last.
+func (f *forest) arrange() {
+	group := f.c.comparedGroups()
+	members := make([][]*ConfigResult, 0, len(group))
+	index := make(map[int]int)
+	var rest []*ConfigResult
+	for i := range f.c.Configs { // by mean
+		r := &f.c.Configs[i]
+		g, ok := group[r.Config]
+		if !ok {
+			rest = append(rest, r)
+			continue
+		}
+		if _, seen := index[g]; !seen {
+			index[g] = len(members)
+			members = append(members, nil)
+		}
+		members[index[g]] = append(members[index[g]], r)
+	}
+	if len(members) < 2 {
+		for i := range f.c.Configs[:min(len(f.c.Configs), maxForestRows)] {
+			f.rows = append(f.rows, &f.c.Configs[i])
+		}
+		return
+	}
+	if len(rest) > 0 {
+		members = append(members, rest)
+	}
+	for i, m := range members {
+		head := f.c.sharedFactors(m)
+		if i == len(members)-1 && len(rest) > 0 {
+			head = "in no pair of this family"
+		}
+		f.groups = append(f.groups, forestGroup{len(f.rows), head})
+		f.rows = append(f.rows, m...)
+	}
+	if len(f.rows) > maxForestRows {
+		f.rows = f.rows[:maxForestRows]
+		for len(f.groups) > 0 && f.groups[len(f.groups)-1].from >= maxForestRows {
+			f.groups = f.groups[:len(f.groups)-1]
+		}
+	}
+}
+
+// comparedGroups numbers the configurations that pairs of the first family connect.
+func (c *Comparison) comparedGroups() map[string]int {
+	out := make(map[string]int)
+	if len(c.Families) == 0 {
+		return out
+	}
+	pairs := c.Families[0].Pairs
+	for i := range pairs {
+		for _, name := range []string{pairs[i].A, pairs[i].B} {
+			if _, ok := out[name]; !ok {
+				out[name] = len(out)
+			}
+		}
+	}
+	for changed := true; changed; {
+		changed = false
+		for i := range pairs {
+			a, b := out[pairs[i].A], out[pairs[i].B]
+			if a != b {
+				out[pairs[i].A], out[pairs[i].B] = min(a, b), min(a, b)
+				changed = true
+			}
+		}
+	}
+	return out
+}
+
+// sharedFactors words what configurations have in common and not all others have.
+func (c *Comparison) sharedFactors(group []*ConfigResult) string {
+	var out []string
+	for _, key := range sortedKeys(group[0].Factors) {
+		v := group[0].Factors[key]
+		inside := !slices.ContainsFunc(group, func(r *ConfigResult) bool { return r.Factors[key] != v })
+		outside := slices.ContainsFunc(c.Configs, func(r ConfigResult) bool { return r.Factors[key] != v })
+		if inside && outside {
+			if key == "retries" {
+				v = "r" + v
+			}
+			out = append(out, v)
+		}
+	}
+	return strings.Join(out, " · ")
+}
+
+// at returns the height of a row.
+func (f *forest) at(i int) vg.Length {
+	y := f.height - forestTop - f.rowH*(vg.Length(i)+0.5)
+	for _, g := range f.groups {
+		if g.from <= i {
+			y -= groupRoom
+		}
+	}
+	return y
+}
+
 // layout chooses the heights.
 func (f *forest) layout(th theme) vg.Length {
 	f.th, f.width, f.bar = th, th.page, shareBar
@@ -58,7 +171,7 @@ func (f *forest) layout(th theme) vg.Length {
 	if len(f.rows) > 26 {
 		f.rowH = 11.5
 	}
-	f.height = forestTop + forestBottom + f.rowH*vg.Length(max(1, len(f.rows)))
+	f.height = forestTop + forestBottom + f.rowH*vg.Length(max(1, len(f.rows))) + groupRoom*vg.Length(len(f.groups))
 	return f.height
 }
 
@@ -69,7 +182,7 @@ func (f *forest) upper() float64 {
 	}
 	most := 0.0
 	for i := range f.rows {
-		r := &f.rows[i]
+		r := f.rows[i]
 		if r.CI != nil {
 			most = math.Max(most, r.CI[1])
 		}
@@ -100,23 +213,29 @@ func (f *forest) paint(s *sheet) {
 		names[i] = s.shorten(s.printable(f.c.Short(f.rows[i].Config)), th.textSize, 0.36*f.width)
 		nameW = max(nameW, s.width(names[i], th.textSize))
 	}
+	for _, g := range f.groups {
+		nameW = max(nameW, min(s.width(s.printable(g.head), th.tickSize), 0.36*f.width))
+	}
 	capped := f.c.cap() > 0
 	shareW, textW := vg.Length(0), vg.Length(0)
 	if capped {
 		for i := range f.rows {
-			textW = max(textW, s.width(fullText(&f.rows[i]), th.tickSize))
+			textW = max(textW, s.width(fullText(f.rows[i]), th.tickSize))
 		}
 		shareW = max(f.bar+4+textW, s.width(f.shareHead(), th.tickSize)) + f.gap()
 	}
 	a := axis{lo: 0, hi: f.upper(), from: figureMargin + nameW + 10, to: f.width - figureMargin - 6 - shareW}
 	bottom, top := forestBottom, f.height-forestTop
 	f.paintAxis(s, a, bottom, top)
+	for _, g := range f.groups {
+		s.text(figureMargin, f.at(g.from)+0.5*f.rowH+2, flushLeft, th.tickSize, th.text, s.shorten(s.printable(g.head), th.tickSize, a.from-figureMargin-6))
+	}
 	for i := range f.rows {
-		y := top - f.rowH*(vg.Length(i)+0.5)
+		y := f.at(i)
 		s.text(a.from-8, y-2.6, flushRight, th.textSize, th.text, names[i])
-		f.paintRow(s, a, &f.rows[i], y)
+		f.paintRow(s, a, f.rows[i], y)
 		if capped {
-			f.paintShare(s, a.to+f.gap(), &f.rows[i], y)
+			f.paintShare(s, a.to+f.gap(), f.rows[i], y)
 		}
 	}
 	if capped {
@@ -212,6 +331,9 @@ func (f *forest) caption() string {
 	s := fmt.Sprintf("Dot: mean %s; line: 95 %% interval (%s); faint dots: scenarios (%s × %s %s).", c.valueWords(), c.intervalWords(), c.scenarios, c.runs, plural(c.runs.hi, "run", "runs"))
 	if c.cap() > 0 {
 		s += " Bar: share of full passes."
+	}
+	if len(f.groups) > 0 {
+		s += fmt.Sprintf(" Groups: what the family %q compares.", Clean(c.Families[0].Name))
 	}
 	if c.hasStopped() {
 		s += " Means with stopped runs are restricted means (Kaplan–Meier)."

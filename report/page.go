@@ -151,10 +151,12 @@ func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionV
 	notes := newFootnotes(c.shownNotes())
 	index := c.index()
 	show := func(t table) partView { return partView{Table: t.view(index)} }
-	draw := func(s *sectionView, name string) {
-		if f := figures[name]; f != nil {
+	draw := func(s *sectionView, name string) bool {
+		f := figures[name]
+		if f != nil {
 			s.Parts = append(s.Parts, partView{Figure: f})
 		}
+		return f != nil
 	}
 	first := sectionView{ID: "who", Title: "Who lasts how long", Parts: []partView{show(c.configTable(notes))}}
 	if !c.turns() {
@@ -167,26 +169,33 @@ func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionV
 	draw(&first, "heat-map")
 	draw(&first, "retry-curve")
 	if t, ok := c.rankTable(); ok {
-		first.Parts = append(first.Parts, show(t), partView{Text: c.rankSentence()})
+		draw(&first, "ranks")
+		first.Parts = append(first.Parts, show(t))
 	}
 	if t, ok := c.rateTable(notes); ok {
-		first.Parts = append(first.Parts, show(t), partView{Text: c.rateSentence()})
+		draw(&first, "failure-rates")
+		first.Parts = append(first.Parts, show(t))
 	}
 	out := []sectionView{first}
 	if s := (sectionView{ID: "significant", Title: "What is significant", First: c.firstSentences()}); len(c.Families) > 0 {
 		for i := range c.Families {
 			s.Parts = append(s.Parts, show(c.familyTable(i, notes)))
-			name := "pairwise-matrix"
+			number := ""
 			if i > 0 {
-				name += "-" + strconv.Itoa(i+1)
+				number = "-" + strconv.Itoa(i+1)
 			}
 			if len(c.Families[i].Pairs) > 1 {
-				draw(&s, name)
+				draw(&s, "pairwise-matrix"+number)
 			}
 			if text := c.familyText(&c.Families[i]); text != "" {
 				s.Parts = append(s.Parts, partView{Text: text})
+				if f := figures["paired-differences"+number]; f != nil && strings.Contains(text, f.Claim) {
+					f.Claim = "" // just said
+				}
 			}
+			draw(&s, "paired-differences"+number)
 		}
+		draw(&s, "power")
 		out = append(out, s)
 	}
 	if c.turns() || c.verdicts {
@@ -220,7 +229,7 @@ func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionV
 }
 
 // whySection says why runs failed, or what it takes to know.
-func (c *Comparison) whySection(show func(table) partView, draw func(*sectionView, string)) sectionView {
+func (c *Comparison) whySection(show func(table) partView, draw func(*sectionView, string) bool) sectionView {
 	s := sectionView{ID: "why", Title: "Why they fail"}
 	t, ok := c.leafTable()
 	if !ok {

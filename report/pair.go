@@ -109,6 +109,7 @@ func comparePair(a, b *configRows, names [2]string, c *Comparison, limit float64
 		return d, nil
 	}
 	d.fill(res, note)
+	r.differences = differencesOf(&res.Pairs, a.scenarios)
 	for _, w := range res.Warnings {
 		if w.Code == stats.CodeCapTooLow && c.TurnsMax == nil {
 			continue // a share has no cap to raise

@@ -128,7 +128,7 @@ func (p *retryPlot) layout(th theme) vg.Length {
 	if th.narrow() {
 		across, most = 2, maxNarrowRetry
 	}
-	p.head = 27
+	p.head = 30
 	if slices.ContainsFunc(p.curves, func(cv retryCurve) bool { return cv.rescuedWords() != "" }) {
 		p.head += 9
 	}

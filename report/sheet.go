@@ -234,6 +234,53 @@ func (s *sheet) hatch(x0, y0, x1, y1, gap vg.Length, col color.Color) {
 	s.c.Stroke(p)
 }
 
+// ring draws a circle that is not filled; dots makes it of dots.
+func (s *sheet) ring(x, y, r, width vg.Length, col color.Color, dots bool) {
+	var p vg.Path
+	p.Move(vg.Point{X: x + r, Y: y})
+	p.Arc(vg.Point{X: x, Y: y}, r, 0, 2*math.Pi)
+	p.Close()
+	s.c.SetColor(col)
+	s.c.SetLineWidth(width)
+	if dots {
+		s.c.SetLineDash([]vg.Length{0.9, 1.2}, 0)
+	}
+	s.c.Stroke(p)
+	s.c.SetLineDash(nil, 0)
+}
+
+// rects fills rectangles, each given by two corners, as one shape.
+func (s *sheet) rects(corners [][2]vg.Point, col color.Color) {
+	var p vg.Path
+	for _, r := range corners {
+		if r[1].X <= r[0].X || r[1].Y <= r[0].Y {
+			continue
+		}
+		p.Move(r[0])
+		p.Line(vg.Point{X: r[1].X, Y: r[0].Y})
+		p.Line(r[1])
+		p.Line(vg.Point{X: r[0].X, Y: r[1].Y})
+		p.Close()
+	}
+	if len(p) == 0 {
+		return
+	}
+	s.c.SetColor(col)
+	s.c.Fill(p)
+}
+
+// verdict draws the mark of a pair: filled if it is significant, open if not, of dots if it could not have been.
+func (s *sheet) verdict(x, y vg.Length, decision string) {
+	const r = vg.Length(2.8)
+	switch decision {
+	case DecisionAhead, DecisionBehind:
+		s.dot(x, y, r, s.th.text)
+	default:
+		s.dot(x, y, r, s.th.background)
+		s.ring(x, y, r-0.4, 0.9, s.th.text, decision == DecisionCannot)
+	}
+}
+
 // diamond fills a square that stands on its corner.
 func (s *sheet) diamond(x, y, r vg.Length, col color.Color) {
 	s.area([]vg.Point{{X: x + r, Y: y}, {X: x, Y: y + r}, {X: x - r, Y: y}, {X: x, Y: y - r}}, col)

@@ -17,6 +17,7 @@ type theme struct {
 
 	sequential        []color.Color // of values: from few (light) to many (dark)
 	less, level, more color.Color   // of effects: against, none, for
+	ahead, behind     color.Color   // the same two on the background
 	onLight, onDark   color.Color   // text and marks on those; the same in the dark
 
 	lines []lineStyle // of configurations, in order
@@ -51,6 +52,7 @@ func lightTheme() theme {
 		other:      rgb(0xB4B4B4),
 		sequential: []color.Color{rgb(0xF9F5CE), rgb(0xBFE0A8), rgb(0x6CC2A1), rgb(0x2F96A0), rgb(0x2F6690), rgb(0x3B3270), rgb(0x2D0F4A)},
 		less:       rgb(0x7B3294), level: rgb(0xF7F7F7), more: rgb(0x008837),
+		ahead: rgb(0x1B7837), behind: rgb(0x762A83),
 		onLight: rgb(0x111111), onDark: rgb(0xFAFAFA),
 		textSize: 8, tickSize: 7, lineWidth: 0.8, gridWidth: 0.5,
 		column: 3.33 * vg.Inch, page: 6.85 * vg.Inch,
@@ -130,7 +132,7 @@ func inTheDark() [][2]color.Color {
 	return [][2]color.Color{
 		{t.background, rgb(0x14171A)}, {t.text, rgb(0xE8E8E8)}, {t.faint, rgb(0x8A8F94)}, {t.grid, rgb(0x33383D)},
 		{t.drift, rgb(0x56B4E9)}, {t.infra, rgb(0xE69F00)}, {t.bench, rgb(0xA6A6A6)}, {t.stopped, rgb(0x5A5A5A)}, {t.full, rgb(0x2FBF9B)},
-		{t.other, rgb(0x5F656A)},
+		{t.other, rgb(0x5F656A)}, {t.ahead, rgb(0x7FBF7B)}, {t.behind, rgb(0xC2A5CF)},
 		{rgb(0xC2608F), rgb(0xE08BB4)}, {rgb(0xB87A00), rgb(0xE0A030)}, {rgb(0x2E86C1), rgb(0x6CB6E8)},
 	}
 }

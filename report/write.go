@@ -126,8 +126,9 @@ func summaryBytes(rep *Report) ([]byte, error) {
 	return b.Bytes(), nil
 }
 
-// drawAll draws the figures that the outcomes allow: lifetimes for turns or where there is a cap, retries where the
-// attempts are known, causes where there are verdicts.
+// drawAll draws the figures that the outcomes allow: lifetimes for turns or where there is a cap, pairs where there are
+// some, retries where the attempts are known, ranks of three configurations or more, failure rates and power for turns,
+// causes where there are verdicts.
 func drawAll(c *Comparison) ([]Figure, error) {
 	always := func(draw func(*Comparison) (Figure, error)) func() (Figure, bool, error) {
 		return func() (Figure, bool, error) {
@@ -141,14 +142,16 @@ func drawAll(c *Comparison) ([]Figure, error) {
 	}
 	makers = append(makers, always(HeatMap))
 	for i := range c.Families[:min(len(c.Families), maxFamilies)] {
-		makers = append(makers, func() (Figure, bool, error) {
-			f, err := PairwiseMatrix(c, i)
-			return f, true, err
-		})
+		makers = append(makers,
+			func() (Figure, bool, error) {
+				f, err := PairwiseMatrix(c, i)
+				return f, true, err
+			},
+			func() (Figure, bool, error) { return PairedDifferences(c, i) })
 	}
-	makers = append(makers,
-		func() (Figure, bool, error) { return RetryCurves(c) },
-		func() (Figure, bool, error) { return CausesFigure(c) })
+	for _, draw := range []func(*Comparison) (Figure, bool, error){RetryCurves, RankIntervals, Hazard, CausesFigure, PowerCurves} {
+		makers = append(makers, func() (Figure, bool, error) { return draw(c) })
+	}
 	drawn := make([]Figure, len(makers))
 	have := make([]bool, len(makers))
 	err := inParallel(len(makers), func(i int) (err error) {
