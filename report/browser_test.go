@@ -140,7 +140,7 @@ func (b *browser) check(t *testing.T) {
 
 // cellsOf lists the shown cells of a column.
 func cellsOf(table string, i int) string {
-	return fmt.Sprintf(`[...document.querySelectorAll("#table-%s tbody tr:not(.hidden):not(.inplace)")].map(r => r.cells[%d].querySelector(".text, .runs").textContent)`, table, i)
+	return fmt.Sprintf(`[...document.querySelectorAll("#table-%[1]s tbody tr:not(.hidden):not(.inplace)")].map(r => (r.cells[%[2]d].querySelector(".text, .runs") || r.cells[%[2]d]).textContent)`, table, i)
 }
 
 // TestBrowser opens a report as its readers do: it sorts by click and by key, filters, opens footnotes in place,

@@ -195,16 +195,11 @@ func TestFigureFormats(t *testing.T) {
 			second = figuresOf(t, set)
 		}
 		for i, f := range first {
-			if !bytes.Equal(f.SVG, second[i].SVG) || !bytes.Equal(f.PNG, second[i].PNG) || !bytes.Equal(f.CSV, second[i].CSV) {
+			if !bytes.Equal(f.SVG, second[i].SVG) || !bytes.Equal(f.CSV, second[i].CSV) {
 				t.Errorf("%s/%s: drawn twice, the bytes differ", name, f.Name)
 			}
-			img, err := png.Decode(bytes.NewReader(f.PNG))
-			if err != nil {
-				t.Fatalf("%s/%s: %v", name, f.Name, err)
-			}
-			// 6.85 in at 192 dots per inch.
-			if w := img.Bounds().Dx(); w != 1315 {
-				t.Errorf("%s/%s: PNG is %d pixels wide", name, f.Name, w)
+			if name == "judged" || name == "empty" || name == "one" {
+				checkPixels(t, name, &f, &second[i])
 			}
 			rows, err := csv.NewReader(bytes.NewReader(f.CSV)).ReadAll()
 			if err != nil || len(rows) < 1 || name != "empty" && len(rows) < 2 {
@@ -214,6 +209,25 @@ func TestFigureFormats(t *testing.T) {
 				t.Errorf("%s/%s: the font is not mapped", name, f.Name)
 			}
 		}
+	}
+}
+
+// checkPixels holds that the PNG of a figure is 6.85 in wide at 192 dots per inch, and the same when drawn twice.
+func checkPixels(t *testing.T, name string, f, again *Figure) {
+	t.Helper()
+	pixels, err := f.PNG()
+	if err != nil {
+		t.Fatalf("%s/%s: %v", name, f.Name, err)
+	}
+	if b, err := again.PNG(); err != nil || !bytes.Equal(pixels, b) {
+		t.Errorf("%s/%s: drawn twice, the bytes of the PNG differ, %v", name, f.Name, err)
+	}
+	img, err := png.Decode(bytes.NewReader(pixels))
+	if err != nil {
+		t.Fatalf("%s/%s: %v", name, f.Name, err)
+	}
+	if w := img.Bounds().Dx(); w != 1315 {
+		t.Errorf("%s/%s: PNG is %d pixels wide", name, f.Name, w)
 	}
 }
 

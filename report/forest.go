@@ -290,15 +290,17 @@ func (f *forest) paintRow(s *sheet, a axis, r *ConfigResult, y vg.Length) {
 		s.text(a.from+2, y-2.4, flushLeft, th.tickSize, th.faint, "no runs")
 		return
 	}
+	var at []vg.Point
 	for _, v := range r.scenarios {
-		s.dot(a.at(v.value), y, 1.5, thin(th.text, 0.22))
-	}
-	if r.CI != nil {
-		lo, hi := a.at(r.CI[0]), a.at(r.CI[1])
-		s.line(lo, y, hi, y, 1.6*th.lineWidth, th.text, nil)
-		for _, x := range []vg.Length{lo, hi} {
-			s.line(x, y-2, x, y+2, th.lineWidth, th.text, nil)
+		at = append(at, vg.Point{X: a.at(v.value), Y: y})
+		if !th.narrow() { // one by one they add up to a darker spot; in a column there is no room to see that
+			s.dots(at, 1.5, thin(th.text, 0.22))
+			at = at[:0]
 		}
+	}
+	s.dots(at, 1.5, thin(th.text, 0.3))
+	if r.CI != nil {
+		s.whisker(a.at(r.CI[0]), a.at(r.CI[1]), y, th.text)
 	}
 	s.dot(a.at(*r.Mean), y, 3.2, th.background)
 	s.dot(a.at(*r.Mean), y, 2.6, th.text)

@@ -57,6 +57,7 @@ type heat struct {
 	lo, hi  float64
 	rowH    vg.Length
 	below   vg.Length // room for marks below the scale
+	corners [len(causeNames)][]vg.Point
 	height  vg.Length
 }
 
@@ -192,6 +193,7 @@ func (m *heat) paint(s *sheet) {
 	cw := min((right-left)/vg.Length(columns), 60)
 	top := m.height - heatTop
 	decimals := m.decimals()
+	m.corners = [len(causeNames)][]vg.Point{}
 	fit := cw-2 >= m.widest(s, rows, columns, decimals)
 	for i := range rows {
 		y1 := top - m.rowH*vg.Length(i)
@@ -201,6 +203,7 @@ func (m *heat) paint(s *sheet) {
 			m.paintCell(s, &m.cells[i][k], x0, y1-m.rowH, x0+cw, y1, fit, decimals)
 		}
 	}
+	m.paintCorners(s)
 	m.paintColumns(s, left, top, cw, columns)
 	m.paintKey(s, right)
 }
@@ -262,13 +265,23 @@ func (m *heat) paintCell(s *sheet, cell *heatCell, x0, y0, x1, y1 vg.Length, fit
 	if cell.cause == noCause && !cell.stopped || x1-x0 < 6 {
 		return
 	}
-	mark := th.stopped
-	if !cell.stopped {
-		mark = th.ofCause(cell.cause)
+	mark := cell.cause
+	if cell.stopped {
+		mark = noCause
 	}
-	// The ring keeps the dot apart from any fill.
-	s.dot(x1-gap-2.2, y1-gap-2.2, 1.9, th.onDark)
-	s.dot(x1-gap-2.2, y1-gap-2.2, 1.4, mark)
+	m.corners[mark] = append(m.corners[mark], vg.Point{X: x1 - gap - 2.2, Y: y1 - gap - 2.2})
+}
+
+// paintCorners draws the dots in the corners of all cells, those of a colour at once.
+func (m *heat) paintCorners(s *sheet) {
+	for k, at := range m.corners {
+		mark := m.th.stopped
+		if cause(k) != noCause {
+			mark = m.th.ofCause(cause(k))
+		}
+		s.dots(at, 1.9, m.th.onDark) // keeps the dot apart from any fill
+		s.dots(at, 1.4, mark)
+	}
 }
 
 // paintColumns names the scenarios where all names fit, else says how they are sorted.

@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"image/color"
 	"strconv"
 
 	"gonum.org/v1/plot/vg"
@@ -32,6 +33,7 @@ type matrix struct {
 	nameW   vg.Length
 	bottom  vg.Length
 	height  vg.Length
+	bars    [3][][2]vg.Point // ahead, level, behind, where text does not fit
 }
 
 const (
@@ -90,6 +92,7 @@ func (m *matrix) paint(s *sheet) {
 	for _, name := range names {
 		left = max(left, figureMargin+22+s.width(s.shorten(name, size, m.nameW), size))
 	}
+	m.bars = [3][][2]vg.Point{}
 	fit := m.textFits(s, n)
 	for i := range n {
 		y1 := top - rowH*vg.Length(i)
@@ -103,6 +106,9 @@ func (m *matrix) paint(s *sheet) {
 			x0 := left + m.cell*vg.Length(k)
 			m.paintCell(s, i, k, x0+0.5, y1-rowH+0.5, x0+m.cell-0.5, y1-0.5, fit)
 		}
+	}
+	for i, col := range []color.Color{th.more, th.grid, th.less} {
+		s.rects(m.bars[i], col)
 	}
 	m.paintKey(s)
 }
@@ -174,7 +180,7 @@ func (m *matrix) paintCell(s *sheet, i, k int, x0, y0, x1, y1 vg.Length, fit boo
 	} else if p.Diff != nil {
 		text = counts(p, sign)
 		if !fit {
-			m.paintCounts(s, p, sign, x0+1, y0+1, x1-1, y1-1)
+			m.addCounts(p, sign, x0+1, y0+1, x1-1, y1-1)
 		}
 	}
 	if p.Decision == DecisionCannot {
@@ -192,8 +198,8 @@ func (m *matrix) paintCell(s *sheet, i, k int, x0, y0, x1, y1 vg.Length, fit boo
 	}
 }
 
-// paintCounts draws the counts as a bar of three parts where their text does not fit.
-func (m *matrix) paintCounts(s *sheet, p *PairResult, sign float64, x0, y0, x1, y1 vg.Length) {
+// addCounts makes a bar of three parts of the counts where their text does not fit.
+func (m *matrix) addCounts(p *PairResult, sign float64, x0, y0, x1, y1 vg.Length) {
 	if p.N == 0 {
 		return
 	}
@@ -204,9 +210,9 @@ func (m *matrix) paintCounts(s *sheet, p *PairResult, sign float64, x0, y0, x1, 
 	w := (x1 - x0) / vg.Length(p.N)
 	a, b := x0+w*vg.Length(ahead), x1-w*vg.Length(behind)
 	mid, h := (y0+y1)/2, min(2.5, (y1-y0)/2)
-	s.rect(x0, mid-h, a, mid+h, m.th.more)
-	s.rect(a, mid-h, b, mid+h, m.th.grid)
-	s.rect(b, mid-h, x1, mid+h, m.th.less)
+	for i, ends := range [3][2]vg.Length{{x0, a}, {a, b}, {b, x1}} {
+		m.bars[i] = append(m.bars[i], [2]vg.Point{{X: ends[0], Y: mid - h}, {X: ends[1], Y: mid + h}})
+	}
 }
 
 // effect is the rank-biserial correlation, or the share ahead minus the share behind of a pair not tested.

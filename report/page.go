@@ -96,6 +96,7 @@ type cellView struct {
 	Text   string
 	Value  string
 	Number bool
+	Plain  bool // the cell needs no element of its own around the text
 	Pad    int
 	Marks  []int
 	Link   *linkView
@@ -103,6 +104,9 @@ type cellView struct {
 
 // A linkView leads to the runs whose keys hold one of each group; groups are separated by blanks, alternatives by bars.
 type linkView struct{ Href, Keys, Label string }
+
+// plainCell is the length of words that never need to be broken.
+const plainCell = 30
 
 // page makes index.html.
 func (rep *Report) page(in Input, figures []Figure) ([]byte, error) {
@@ -133,7 +137,8 @@ func (rep *Report) view(in Input, figures []Figure) *pageView {
 	for i := range figures {
 		f := &figures[i]
 		fv := &figureView{Name: f.Name, Title: Clean(f.Title), Caption: f.Caption, Claim: f.Sentence, SVG: template.HTML(inlineSVG(f.SVG, f.Title))}
-		if f.Column != nil {
+		// Figures of many cells are moved about on a phone; cells of a narrow one could not be read.
+		if f.Name != "heat-map" && !strings.HasPrefix(f.Name, "pairwise-matrix") {
 			fv.Column = template.HTML(inlineSVG(f.Column, f.Title))
 		}
 		byName[f.Name] = fv
@@ -395,6 +400,7 @@ func (t table) view(index map[string]string) *tableView {
 			if cell.link != nil && cell.text != "0" && !strings.HasPrefix(cell.text, "0/") {
 				cv.Link = cell.link.view(index)
 			}
+			cv.Plain = cv.Number || len(cell.text) <= plainCell && len(cell.marks) == 0
 			r.Cells = append(r.Cells, cv)
 		}
 		v.Rows = append(v.Rows, r)

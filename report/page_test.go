@@ -3,7 +3,6 @@ package report
 import (
 	"encoding/xml"
 	"io"
-	"os"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -14,14 +13,14 @@ import (
 	"github.com/stint-bench/stint/logs"
 )
 
-// pageOf writes a report and returns its page.
+// pageOf returns the page of a report.
 func pageOf(t testing.TB, in Input) string {
 	t.Helper()
-	dir := filepath.Join(t.TempDir(), "report")
-	if err := Write(dir, in); err != nil {
+	rep, figures, err := newReport(in)
+	if err != nil {
 		t.Fatal(err)
 	}
-	b, err := os.ReadFile(filepath.Join(dir, "index.html"))
+	b, err := rep.page(in, figures)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -213,14 +212,40 @@ func TestPageInTheDark(t *testing.T) {
 	}
 }
 
+var element = regexp.MustCompile(`<[a-z]+[\s>/]`)
+
 // TestReportOfManyEpisodes holds the promise of size for 26 configurations × 20 scenarios × 101 turns, and tells the time:
 // 5 s on a quiet machine with two cores.
 func TestReportOfManyEpisodes(t *testing.T) {
 	set := studied(26, 20, 10, 101)
-	start := time.Now()
-	page := pageOf(t, Input{Study: "full", Comparison: mustCompare(t, set, CompareOptions{Episodes: true})})
+	tables := &logs.Tables{}
+	for i := range set.Rows {
+		row := &set.Rows[i]
+		usd := float64(i) / 100
+		row.USD = &usd
+		n := int64(1000 * (i + 1))
+		e := logs.EpisodeRow{Episode: "e" + strconv.Itoa(10000+i), Config: row.Config, Scenario: row.Scenario, Repeat: row.Repeat, Model: "model", Harness: "harness", HarnessVersion: "1.0",
+			Feedback: "detailed", Retries: 10, Session: "continue", Validity: "valid", Sandbox: "bubblewrap 0.8", CostUSD: &usd}
+		e.Input, e.Output = &n, &n
+		tables.Episodes = append(tables.Episodes, e)
+	}
+	start, dir := time.Now(), filepath.Join(t.TempDir(), "report")
+	if err := Write(dir, Input{Study: "full", Comparison: mustCompare(t, set, CompareOptions{Episodes: true}), Tables: tables}); err != nil {
+		t.Fatal(err)
+	}
+	took := time.Since(start)
+	page := readTree(t, dir)["index.html"]
 	if len(page) > 5e6 {
 		t.Errorf("the page has %d bytes", len(page))
 	}
-	t.Logf("%d bytes in %v", len(page), time.Since(start))
+	n := len(element.FindAllString(page, -1))
+	if n > 20_000 {
+		t.Errorf("the page has %d elements", n)
+	}
+	for _, name := range []string{"mean-turns", "still-going", "heat-map", "pairwise-matrix", "paired-differences", "retry-curve", "failure-rates", "causes", "power", "ranks"} {
+		if !strings.Contains(page, `id="figure-`+name+`"`) {
+			t.Errorf("the page has no figure %s", name)
+		}
+	}
+	t.Logf("%d bytes, %d elements in %v", len(page), n, took)
 }

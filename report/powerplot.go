@@ -14,8 +14,8 @@ import (
 // The power figure simulates so many studies for a point and studies of at most so many scenarios. A fit to more
 // scenarios would take longer than the rest of the report.
 const (
-	powerStudies      = 400
-	maxPowerScenarios = 80
+	powerStudies      = 300
+	maxPowerScenarios = 100
 	maxPilotScenarios = 200
 )
 
@@ -60,7 +60,7 @@ func (p *powerPlot) simulate() (bool, error) {
 	}
 	p.config = r.Config
 	p.repeats = max(1, c.runs.lo)
-	p.sizes = []int{6, 8, 10, 14, 20, 28, 40, 60, maxPowerScenarios}
+	p.sizes = []int{6, 8, 10, 14, 20, 28, 40, 60}
 	if n := len(r.scenarios); n >= 3 && n <= maxPowerScenarios {
 		p.present = n
 		if i, found := slices.BinarySearch(p.sizes, n); !found {
@@ -155,7 +155,10 @@ func (p *powerPlot) paint(s *sheet) {
 		s.text(x.from-4, y.at(v)-2.4, flushRight, th.tickSize, th.text, tickText(v))
 	}
 	free := x.from - 100
-	for _, n := range []int{6, 10, 20, 40, 80} {
+	for _, n := range []int{6, 10, 20, 40, 60, 100} {
+		if n > p.sizes[len(p.sizes)-1] {
+			break
+		}
 		at := x.at(math.Log(float64(n)))
 		s.line(at, y.from, at, y.from-2.5, th.gridWidth, th.text, nil)
 		if at-6 > free {

@@ -81,11 +81,7 @@ func (p *rankPlot) paint(s *sheet) {
 	for i, r := range p.rows {
 		y := top - p.rowH*(vg.Length(i)+0.5)
 		s.text(a.from-14, y-2.6, flushRight, th.textSize, th.text, names[i])
-		lo, hi := a.at(float64(r.RankCI[0])), a.at(float64(r.RankCI[1]))
-		s.line(lo, y, hi, y, 1.6*th.lineWidth, th.text, nil)
-		for _, x := range []vg.Length{lo, hi} {
-			s.line(x, y-2, x, y+2, th.lineWidth, th.text, nil)
-		}
+		s.whisker(a.at(float64(r.RankCI[0])), a.at(float64(r.RankCI[1])), y, th.text)
 		s.dot(a.at(*r.Rank), y, 3.2, th.background)
 		s.dot(a.at(*r.Rank), y, 2.6, th.text)
 		s.text(th.page-figureMargin-letterW+10, y-2.4, flushLeft, th.tickSize, th.text, letters[i])

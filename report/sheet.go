@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"html"
 	"image/color"
+	"image/png"
 	"math"
 	"strings"
 	"unicode"
@@ -22,8 +23,7 @@ import (
 // stands beside it. Its bytes depend on the comparison alone.
 type Figure struct {
 	Name      string // base name of its files
-	SVG       []byte // 6.85 in wide, as PNG and PDF are
-	PNG       []byte
+	SVG       []byte // 6.85 in wide, as PDF and PNG are
 	PDF       []byte
 	Column    []byte // SVG 3.33 in wide
 	ColumnPDF []byte
@@ -32,6 +32,17 @@ type Figure struct {
 	// Sentence is what the figure lets a paper say; "" if nothing can be said.
 	Sentence string
 	Title    string
+
+	raster func() ([]byte, error)
+}
+
+// PNG draws the figure in pixels, as many as print and screens at 200 % need. It takes longer than all other formats.
+// Calls for one figure must not overlap.
+func (f *Figure) PNG() ([]byte, error) {
+	if f.raster == nil {
+		return nil, fmt.Errorf("a figure without a picture")
+	}
+	return f.raster()
 }
 
 // A sheet is a page to draw on, in points from the lower left corner.
@@ -76,7 +87,7 @@ func pixels(title string, th theme, h vg.Length, paint func(s *sheet)) ([]byte, 
 	raster := vgimg.NewWith(vgimg.UseWH(th.page, h), vgimg.UseDPI(pngDPI), vgimg.UseBackgroundColor(th.background))
 	paintOn(draw.New(raster), th, font.NewCache(liberation.Collection()), paint)
 	var out bytes.Buffer
-	if _, err := (vgimg.PngCanvas{Canvas: raster}).WriteTo(&out); err != nil {
+	if err := (&png.Encoder{CompressionLevel: png.BestSpeed}).Encode(&out, raster.Image()); err != nil {
 		return nil, fmt.Errorf("drawing %q as PNG: %w", title, err)
 	}
 	return out.Bytes(), nil
@@ -194,12 +205,7 @@ func (s *sheet) rect(x0, y0, x1, y1 vg.Length, col color.Color) {
 
 // dot fills a circle.
 func (s *sheet) dot(x, y, r vg.Length, col color.Color) {
-	var p vg.Path
-	p.Move(vg.Point{X: x + r, Y: y})
-	p.Arc(vg.Point{X: x, Y: y}, r, 0, 2*math.Pi)
-	p.Close()
-	s.c.SetColor(col)
-	s.c.Fill(p)
+	s.dots([]vg.Point{{X: x, Y: y}}, r, col)
 }
 
 // frame draws the border of a rectangle inside of it.
@@ -247,6 +253,36 @@ func (s *sheet) ring(x, y, r, width vg.Length, col color.Color, dots bool) {
 	}
 	s.c.Stroke(p)
 	s.c.SetLineDash(nil, 0)
+}
+
+// whisker draws a level interval with its ends as one line.
+func (s *sheet) whisker(lo, hi, y vg.Length, col color.Color) {
+	var p vg.Path
+	p.Move(vg.Point{X: lo, Y: y})
+	p.Line(vg.Point{X: hi, Y: y})
+	for _, x := range []vg.Length{lo, hi} {
+		p.Move(vg.Point{X: x, Y: y - 2})
+		p.Line(vg.Point{X: x, Y: y + 2})
+	}
+	s.c.SetColor(col)
+	s.c.SetLineWidth(1.4 * s.th.lineWidth)
+	s.c.SetLineDash(nil, 0)
+	s.c.Stroke(p)
+}
+
+// dots fills circles as one shape.
+func (s *sheet) dots(at []vg.Point, r vg.Length, col color.Color) {
+	var p vg.Path
+	for _, c := range at {
+		p.Move(vg.Point{X: c.X + r, Y: c.Y})
+		p.Arc(c, r, 0, 2*math.Pi)
+		p.Close()
+	}
+	if len(p) == 0 {
+		return
+	}
+	s.c.SetColor(col)
+	s.c.Fill(p)
 }
 
 // rects fills rectangles, each given by two corners, as one shape.
@@ -307,9 +343,7 @@ func drawFigure(fig Figure, p plotted) (Figure, error) {
 	if fig.SVG, fig.PDF, err = vectorPicture(fig.Title, th, h, p.paint); err != nil {
 		return Figure{}, err
 	}
-	if fig.PNG, err = pixels(fig.Title, th, h, p.paint); err != nil {
-		return Figure{}, err
-	}
+	fig.raster = func() ([]byte, error) { return pixels(fig.Title, th, h, p.paint) }
 	if fig.CSV, err = p.csv(); err != nil {
 		return Figure{}, err
 	}

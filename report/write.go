@@ -66,13 +66,21 @@ func Write(dir string, in Input) error {
 	if err != nil {
 		return err
 	}
+	pngs := make([][]byte, len(figures))
+	err = inParallel(len(figures), func(i int) (err error) {
+		pngs[i], err = figures[i].PNG()
+		return err
+	})
+	if err != nil {
+		return err
+	}
 	files := make(map[string][]byte)
-	for _, f := range figures {
+	for i, f := range figures {
 		rec := FigureRecord{Name: f.Name, Title: f.Title, Sentence: f.Sentence, Caption: f.Caption}
 		for _, part := range []struct {
 			ext  string
 			data []byte
-		}{{".svg", f.SVG}, {".png", f.PNG}, {".csv", f.CSV}, {".pdf", f.PDF}, {"-column.svg", f.Column}, {"-column.pdf", f.ColumnPDF}} {
+		}{{".svg", f.SVG}, {".png", pngs[i]}, {".csv", f.CSV}, {".pdf", f.PDF}, {"-column.svg", f.Column}, {"-column.pdf", f.ColumnPDF}} {
 			name := "figures/" + f.Name + part.ext
 			files[name] = part.data
 			rec.Files = append(rec.Files, name)

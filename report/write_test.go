@@ -63,12 +63,15 @@ func TestWriteReport(t *testing.T) {
 	}
 	first := readTree(t, dir)
 	want := []string{
-		"figures/heat-map-column.pdf", "figures/heat-map-column.svg", "figures/heat-map.csv", "figures/heat-map.pdf", "figures/heat-map.png", "figures/heat-map.svg",
-		"figures/mean-turns-column.pdf", "figures/mean-turns-column.svg", "figures/mean-turns.csv", "figures/mean-turns.pdf", "figures/mean-turns.png", "figures/mean-turns.svg",
-		"figures/pairwise-matrix-column.pdf", "figures/pairwise-matrix-column.svg", "figures/pairwise-matrix.csv", "figures/pairwise-matrix.pdf", "figures/pairwise-matrix.png", "figures/pairwise-matrix.svg",
-		"figures/still-going-column.pdf", "figures/still-going-column.svg", "figures/still-going.csv", "figures/still-going.pdf", "figures/still-going.png", "figures/still-going.svg",
 		"index.html", "report.md", "results.tex", "summary.json", "tables/configurations.tex", "tables/costs.tex", "tables/failure-rates.tex", "tables/family-1.tex", "tables/ranks.tex", "tables/runs.tex",
 	}
+	figures := []string{"failure-rates", "heat-map", "mean-turns", "paired-differences", "pairwise-matrix", "power", "ranks", "still-going"}
+	for _, name := range figures {
+		for _, ext := range []string{"-column.pdf", "-column.svg", ".csv", ".pdf", ".png", ".svg"} {
+			want = append(want, "figures/"+name+ext)
+		}
+	}
+	slices.Sort(want)
 	if d := cmp.Diff(want, sortedKeys(first)); d != "" {
 		t.Errorf("files (-want +got):\n%s", d)
 	}
@@ -78,8 +81,8 @@ func TestWriteReport(t *testing.T) {
 	if err := json.Unmarshal([]byte(first["summary.json"]), &sum); err != nil {
 		t.Fatal(err)
 	}
-	if sum.Schema != ReportSchema || sum.Comparison.Schema != CompareSchema || len(sum.Figures) != 4 {
-		t.Errorf("summary: %+v", sum)
+	if sum.Schema != ReportSchema || sum.Comparison.Schema != CompareSchema || len(sum.Figures) != len(figures) {
+		t.Errorf("summary: %s, %s, %d figures", sum.Schema, sum.Comparison.Schema, len(sum.Figures))
 	}
 	if !slices.ContainsFunc(sum.Comparison.Warnings, func(w Warning) bool { return w.Code == CodeConfigDrifted }) {
 		t.Error("a harness that changed inside a configuration is not mentioned")
