@@ -113,6 +113,8 @@ type JudgeSummary struct {
 	BadQuotes int            `json:"bad_quotes"`       // that were not found, and not published
 	Failures  map[string]int `json:"failed_requests"`  // by class
 	Flagged   int            `json:"flagged"`          // attempts with text that speaks to the judge
+	Redacted  int            `json:"redacted"`         // secrets replaced in the first packets of the attempts, those asked about before included
+	Shortened int            `json:"shortened"`        // texts in these packets that lost their middle
 	Spent     struct {
 		Calls  int64   `json:"calls"`
 		Tokens int64   `json:"tokens"`
@@ -369,6 +371,10 @@ const minPacket = 400
 // one finishes with one attempt, unless that was done before.
 func (p *pass) one(it *suspect) error {
 	p.prepare(it)
+	p.count(func(s *JudgeSummary) {
+		s.Redacted += it.built.Redacted
+		s.Shortened += it.built.Shortened
+	})
 	p.ledger.mu.Lock()
 	done, before := p.ledger.done[p.annotator+"\x00"+it.name]
 	p.ledger.mu.Unlock()

@@ -10,6 +10,7 @@ import (
 	"math/rand/v2"
 	"regexp"
 	"slices"
+	"strings"
 	"time"
 
 	openai "github.com/sashabaranov/go-openai"
@@ -200,7 +201,11 @@ func (p *pass) failed(f *CallFailure) {
 	n := p.inRow
 	p.mu.Unlock()
 	if n >= failuresInRow {
-		_ = p.end(&JudgeError{Text: fmt.Sprintf("%d calls in a row got no answer; the last: %s", n, f), Way: "run the same command again when the endpoint answers", Code: 4})
+		way := "run the same command again when the endpoint answers"
+		if strings.Contains(strings.ToLower(f.Message), "<html") {
+			way = "check --base-url (it usually ends with /v1): this is a page for people; or " + way
+		}
+		_ = p.end(&JudgeError{Text: fmt.Sprintf("%d calls in a row got no answer; the last: %s", n, f), Way: way, Code: 4})
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"os"
 	"regexp"
 	"strings"
 	"testing"
@@ -137,26 +138,49 @@ func TestPacketHugeLine(t *testing.T) {
 	}
 }
 
-// TestPacketFindsTheEvent puts the decisive event anywhere into a log of 2,000 events and 5 MB: it is in the packet.
+// decisive are events that decide about an attempt, in words that no rule knows but for the kill.
+var decisive = []logs.EventRow{
+	{Channel: logs.ChannelHarness, Kind: logs.EventError, Text: strange},
+	{Channel: logs.ChannelProvider, Kind: logs.EventError, Text: strange, HTTPStatus: ptr(500)},
+	{Channel: logs.ChannelHarness, Kind: logs.EventRejectedCall, Text: strange},
+	{Channel: logs.ChannelHarness, Kind: logs.EventNotice, Text: strange},
+	{Channel: logs.ChannelModel, Kind: logs.EventToolCall, Text: "pkill -f python; # " + strange},
+}
+
+// TestPacketFindsTheEvent is bar A6: the decisive event stands anywhere in a log of 2,000 events and 5 MB, among 200 others
+// that are notable too and were got over. It is in the packet.
 func TestPacketFindsTheEvent(t *testing.T) {
 	draw := rand.New(rand.NewPCG(3, 9))
-	const logsOf, n = 12, 2000
+	const n = 2000
+	many := 20
+	if os.Getenv("STINT_REQUIRE") != "" {
+		many = 300
+	}
 	shown, head, ends := 0, 0, 0
 	filler := strings.Repeat("lorem ipsum ", 200)
-	for range logsOf {
+	causes := []string{"timed out", "was refused", "gave half an answer", "said it is busy", "closed the stream", "had no route", "sent no header", "was not found"}
+	for i := range many {
 		at := draw.IntN(n)
-		events := func(int) []logs.EventRow {
+		tables := openTables(1, func(int) []logs.EventRow {
 			list := make([]logs.EventRow, n)
 			for k := range list {
-				list[k] = logs.EventRow{Actor: "tool", Channel: logs.ChannelTool, Kind: logs.EventToolResult, Text: filler}
+				list[k] = logs.EventRow{Channel: logs.ChannelTool, Kind: logs.EventToolResult, Text: filler}
+				if k%10 == 5 {
+					list[k] = logs.EventRow{Channel: logs.ChannelProvider, Kind: logs.EventError, Text: fmt.Sprintf("request %d of model %c %s", k, 'a'+k/10%4, causes[k/10%len(causes)])}
+				}
 			}
-			list[at] = logs.EventRow{Channel: logs.ChannelHarness, Kind: logs.EventError, Text: strange}
+			list[at] = decisive[i%len(decisive)]
 			return list
+		})
+		it, err := newSuspect(&logs.RunDir{Root: t.TempDir()}, sortOut(tables, Options{})[0], nil, &logs.VerdictRow{Episode: tables.Episodes[0].Episode, Turn: 4}, false)
+		if err != nil {
+			t.Fatal(err)
 		}
-		c := &scripted{t: t, answer: honest("infra.sandbox")}
-		judgeTables(t, "", openTables(1, events), c, nil)
-		if strings.Contains(c.last.Messages[1].Content, strange) {
+		it.budget = defaultPacketTokens
+		if p := it.packet(packetOptions{}).render("0", []int{0, 1, 2, 3, 4, 5, 6, 7, 8}); strings.Contains(p, strange) {
 			shown++
+		} else {
+			t.Logf("not shown: event %d, %s/%s", at, decisive[i%len(decisive)].Channel, decisive[i%len(decisive)].Kind)
 		}
 		if at*2412 < 50000 {
 			head++
@@ -165,8 +189,8 @@ func TestPacketFindsTheEvent(t *testing.T) {
 			ends++
 		}
 	}
-	t.Logf("shown in %d of %d; the first 50,000 characters have it in %d, the first 30 and last 10 events in %d", shown, logsOf, head, ends)
-	if shown*100 < 98*logsOf {
-		t.Errorf("shown in %d of %d", shown, logsOf)
+	t.Logf("shown in %d of %d; the first 50,000 characters have it in %d, the first 30 and last 10 events in %d", shown, many, head, ends)
+	if shown*100 < 98*many {
+		t.Errorf("shown in %d of %d", shown, many)
 	}
 }

@@ -45,6 +45,9 @@ type Packet struct {
 	Omitted []string // what did not fit, in words
 	Flagged bool     // a text that the agent could write speaks to the reader of the packet
 	Budget  int      // tokens
+
+	Redacted  int // placeholders for secrets in it
+	Shortened int // texts that lost their middle
 }
 
 // leftOut marks what is cut out of a text.
@@ -135,6 +138,12 @@ func (b *builder) build() *Packet {
 		left, total = b.left, total-(before-b.left)
 		if n := b.omitted[s]; n > 0 {
 			b.packet.Omitted = append(b.packet.Omitted, fmt.Sprintf("%d %s", n, omittedNames[s]))
+		}
+	}
+	for _, it := range b.packet.Items {
+		b.packet.Redacted += len(placeholders.FindAllStringIndex(it.text.text, -1))
+		if gapMark.MatchString(it.text.text) {
+			b.packet.Shortened++
 		}
 	}
 	b.packet.ID = b.packet.hash()[:10]

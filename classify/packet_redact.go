@@ -90,6 +90,9 @@ func (r *redactor) redact(m mapped) mapped {
 	return m.splice(edits)
 }
 
+// placeholders are what stands in a packet where a secret was.
+var placeholders = regexp.MustCompile(`\[[a-z]+-[0-9a-f]{4}\]`)
+
 // placeholder names the kind and a keyed hash, which is too short to be turned back.
 func (r *redactor) placeholder(kind, secret string) string {
 	if kind == "name" {

@@ -196,7 +196,8 @@ func eventNumber(it *Item) int {
 
 var digits = regexp.MustCompile(`[0-9]+`)
 
-// matched adds every event that a rule or a detector is about, with its neighbours; those that say the same are folded.
+// matched adds every event that a rule or a detector is about, with its neighbours, and what else a trusted channel has to
+// tell, since the rules do not know every word; those that say the same are folded.
 func (b *builder) matched() {
 	type mark struct{ at, rank int }
 	var marks []mark
@@ -209,6 +210,8 @@ func (b *builder) matched() {
 			marks = append(marks, mark{i, 0})
 		case e.Trusted() && (e.Kind == logs.EventError || e.Kind == logs.EventCut || e.Kind == logs.EventUnreadable || e.Kind == logs.EventRetry || e.Kind == logs.EventServerExit):
 			marks = append(marks, mark{i, 1})
+		case e.Trusted() && e.Via != logs.ViaJournal && (e.Kind == logs.EventNotice || e.Kind == logs.EventRejectedCall || e.Kind == logs.EventLoopGuard || e.Kind == logs.EventCompaction):
+			marks = append(marks, mark{i, 2})
 		}
 	}
 	slices.SortStableFunc(marks, func(x, y mark) int { return x.rank - y.rank })
@@ -228,9 +231,16 @@ func (b *builder) matched() {
 		if n := like[kinds[i]]; n > 1 {
 			note = fmt.Sprintf("the same, %d times", n)
 		}
-		b.event(m.at, note, share)
+		most := share
+		if m.rank == 2 {
+			most = share / 4
+		}
+		b.event(m.at, note, most)
 	}
 	for _, m := range first {
+		if m.rank == 2 {
+			break
+		}
 		for i := max(0, m.at-2); i <= min(m.at+2, len(b.f.events)-1); i++ {
 			b.event(i, "", share/4)
 		}

@@ -257,6 +257,12 @@ func printJudge(w io.Writer, s *classify.JudgeSummary) {
 	if s.Flagged > 0 {
 		fmt.Fprintf(w, "  attempts whose text speaks to the judge, asked again with these lines masked: %d\n", s.Flagged)
 	}
+	if s.Redacted > 0 {
+		fmt.Fprintf(w, "  secrets replaced in what it is shown: %d\n", s.Redacted)
+	}
+	if s.Shortened > 0 {
+		fmt.Fprintf(w, "  texts too long for what it is shown, cut in the middle: %d\n", s.Shortened)
+	}
 	if s.Agree+s.Disagree > 0 {
 		fmt.Fprintf(w, "  of %d with a label of the rules the judge gives the same to %d\n", s.Agree+s.Disagree, s.Agree)
 	}

@@ -256,7 +256,7 @@ func TestClassifyJudgeEndpoints(t *testing.T) {
 		exit int
 		says string
 	}{
-		"HTML": {fail(200, "<html><body>Sign in</body></html>"), exitIncomplete, "the answer is no JSON"},
+		"HTML": {fail(200, "<html><body>Sign in</body></html>"), exitIncomplete, "check --base-url (it usually ends with /v1): this is a page"},
 		"quota": {fail(429, `{"error":{"message":"You exceeded your current quota, please check your plan and billing details.","type":"insufficient_quota"}}`), exitIncomplete,
 			"nothing left"},
 		"wrong key": {fail(401, `{"error":{"message":"Incorrect API key provided: `+judgeKey+`"}}`), exitFailed, "--key-env"},
