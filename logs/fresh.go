@@ -29,6 +29,11 @@ func (d *RunDir) stamp() (sourceStamp, error) {
 	var journals, verdicts []string
 	for _, id := range ids {
 		journals = append(journals, filepath.Join(d.EpisodeDir(id), JournalName))
+		wasted, err := d.WastedJournals(id)
+		if err != nil {
+			return sourceStamp{}, err
+		}
+		journals = append(journals, wasted...)
 	}
 	for _, name := range verdictFiles {
 		verdicts = append(verdicts, filepath.Join(d.VerdictsDir(), name))

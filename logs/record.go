@@ -100,6 +100,8 @@ type Resume struct {
 	Epoch int    `json:"epoch"`
 	Host  string `json:"host"`
 	PID   int    `json:"pid"`
+	// Left says that the process before this one left the episode in order; if not, it died or was on another machine.
+	Left bool `json:"left,omitempty"`
 }
 
 // TurnStart describes one request to the agent. Turn 0 is the build.

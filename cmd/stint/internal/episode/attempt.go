@@ -87,6 +87,11 @@ func (l *loop) attempt(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
+	if l.spec.Hold != nil {
+		if err := l.spec.Hold(); err != nil {
+			return err
+		}
+	}
 	if err := l.budget.Charge(logs.Usage{}); err != nil {
 		var refused *gateway.BudgetError
 		if errors.As(err, &refused) && refused.Scope == gateway.ScopeEpisode {
@@ -174,7 +179,7 @@ func (l *loop) runAgent(ctx context.Context, prompt string) error {
 	switch scope := refused.scope(); {
 	case ctx.Err() != nil && (res.By == harness.ByStint || res.Void != ""):
 		// First in the list of what ends an attempt: whatever else went wrong while stint was leaving does not count.
-		exit.By, exit.Void, exit.VoidEvidence = harness.ByStint, harness.VoidOperator, "interrupted"
+		exit.By, exit.Void, exit.VoidEvidence = harness.ByStint, harness.VoidOperator, interruption(ctx)
 	case res.Void == harness.VoidBudget:
 		exit.VoidScope = gateway.ScopeEpisode
 		if scope == gateway.ScopeStudy {
@@ -213,7 +218,7 @@ func (l *loop) agentNotRun(ctx context.Context, err error) error {
 		return err
 	}
 	if ctx.Err() != nil {
-		if err := l.voidAttempt(harness.VoidOperator, "interrupted"); err != nil {
+		if err := l.voidAttempt(harness.VoidOperator, interruption(ctx)); err != nil {
 			return err
 		}
 		return ctx.Err()

@@ -70,7 +70,7 @@ func (l *loop) run(ctx context.Context) (end End, err error) {
 		end.Already = true
 		return end, nil
 	}
-	if ctx.Err() != nil {
+	if _, ending := ended(ctx); ctx.Err() != nil && !ending {
 		return End{}, ctx.Err()
 	}
 	if l.blobs, err = logs.OpenBlobs(filepath.Join(l.spec.Dir, "blobs")); err != nil {
@@ -88,13 +88,32 @@ func (l *loop) run(ctx context.Context) (end End, err error) {
 	if err := l.begin(len(records) > 0); err != nil {
 		return End{}, err
 	}
-	for l.state.phase != phaseEnded {
-		if err := l.step(ctx); err != nil {
-			return End{}, err
-		}
+	if err := l.play(ctx); err != nil {
+		l.box.leave() // the next process sees that this one did not die
+		return End{}, err
 	}
 	l.report(l.endEvent())
 	return l.ending(), l.box.close()
+}
+
+// play does one step after the other until the episode has ended.
+func (l *loop) play(ctx context.Context) error {
+	for l.state.phase != phaseEnded {
+		words, ending := ended(ctx)
+		if ending {
+			if err := l.end(EndOperator, words); err != nil {
+				return err
+			}
+			break
+		}
+		if err := l.step(ctx); err != nil {
+			if _, ending = ended(ctx); ending && errors.Is(err, ctx.Err()) {
+				continue // what was cut is recorded
+			}
+			return err
+		}
+	}
+	return nil
 }
 
 func (l *loop) ending() End {
@@ -142,13 +161,16 @@ func (l *loop) begin(resumed bool) error {
 		}
 	}
 	sameHost := l.state.host == l.spec.Host
-	if err := l.append(logs.TypeResume, logs.Resume{Epoch: l.state.epoch + 1, Host: l.spec.Host, PID: os.Getpid()}, false); err != nil {
+	if err := l.append(logs.TypeResume, logs.Resume{Epoch: l.state.epoch + 1, Host: l.spec.Host, PID: os.Getpid(), Left: l.box.left()}, false); err != nil {
 		return err
 	}
 	if resumed {
 		l.report(Event{Kind: EventResume})
 	}
 	s := &l.state
+	if s.stalled > MaxStalled {
+		return l.park()
+	}
 	switch s.phase {
 	case phaseRunning:
 		return l.interrupted("stint ended while the agent ran")
@@ -165,6 +187,16 @@ func (l *loop) begin(resumed bool) error {
 		}
 	}
 	return nil
+}
+
+// park ends an episode in which process after process has died.
+func (l *loop) park() error {
+	if l.state.phase == phaseRunning {
+		if err := l.interrupted("stint ended while the agent ran"); err != nil {
+			return err
+		}
+	}
+	return l.end(EndHost, fmt.Sprintf("parked: %d processes of stint died in it, one after the other, before any got further", MaxStalled))
 }
 
 // interrupted voids the attempt that ran when stint ended.

@@ -2,9 +2,11 @@ package episode
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/harness"
@@ -131,15 +133,72 @@ func TestResumeAfterManyKills(t *testing.T) {
 	}
 }
 
-// Six kills in the same attempt stop the episode: something on this host ends stint.
-func TestKilledFiveTimes(t *testing.T) {
+// Three processes that die in the same attempt park the episode: something in it ends stint. It can be tried again, and
+// processes that left in order do not count.
+func TestParked(t *testing.T) {
 	p := small(play(t, 3, 2))
 	s := specOf(t.TempDir(), p, newScripted(t, p, func(harness.Request) act { return act{} }), noSandbox(t))
 	runUntil(t, s, 3) // attempt.start
-	for seq := int64(7); seq <= 19; seq += 4 {
+	runUntil(t, s, 7) // resume, usage, void, attempt.start
+	ctx, cancel := context.WithCancel(t.Context())
+	left := s
+	left.Hold = func() error { cancel(); return ctx.Err() }
+	if _, err := Run(ctx, left); !errors.Is(err, context.Canceled) {
+		t.Fatal(err)
+	}
+	runUntil(t, s, 12) // left after resume, usage, void; then resume, attempt.start
+	for seq := int64(16); seq <= 20; seq += 4 {
 		runUntil(t, s, seq) // resume, usage, void, attempt.start
 	}
-	if end := mustRun(t, s); end.Reason != EndHost || end.TurnsPassed != 0 {
+	end := mustRun(t, s)
+	if end.Reason != EndHost || end.TurnsPassed != 0 {
 		t.Errorf("end %+v; journal %q", end, kinds(t, s))
+	}
+	records, _, err := logs.ReadJournal(filepath.Join(s.Dir, logs.JournalName))
+	if err != nil {
+		t.Fatal(err)
+	}
+	last, err := logs.Decode[logs.EpisodeEnd](records[len(records)-1])
+	if err != nil || !strings.HasPrefix(last.Evidence, "parked: 3 processes") {
+		t.Errorf("%+v, %v", last, err)
+	}
+	s.Retry = true
+	if end := mustRun(t, s); !end.Valid() {
+		t.Errorf("tried again: %+v; journal %q", end, kinds(t, s))
+	}
+}
+
+// An episode that its context ends for good is stopped by the operator, with the words of the one who did it, whether an
+// attempt runs or it has not begun.
+func TestEndedByOperator(t *testing.T) {
+	p := small(play(t, 3, 2))
+	stop := &Stop{Text: "cancelled by ann: too dear", End: true}
+	for name, at := range map[string]int64{"not begun": -1, "attempt": 3, "later": 6} {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		s := specOf(t.TempDir(), p, newScripted(t, p, func(harness.Request) act { return act{} }), noSandbox(t))
+		s.Journal.AfterAppend = func(seq int64) {
+			if seq == at {
+				cancel(stop)
+			}
+		}
+		if at < 0 {
+			cancel(stop)
+		}
+		end, err := Run(ctx, s)
+		if err != nil || end.Reason != EndOperator {
+			t.Errorf("%s: %+v, %v; journal %q", name, end, err, kinds(t, s))
+		}
+		records, _, err := logs.ReadJournal(filepath.Join(s.Dir, logs.JournalName))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if last, err := logs.Decode[logs.EpisodeEnd](records[len(records)-1]); err != nil || last.Evidence != stop.Text {
+			t.Errorf("%s: %+v, %v", name, last, err)
+		}
+		cancel(nil)
+		s.Retry, s.Journal.AfterAppend = true, nil
+		if end := mustRun(t, s); !end.Valid() {
+			t.Errorf("%s, tried again: %+v", name, end)
+		}
 	}
 }

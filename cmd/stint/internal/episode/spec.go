@@ -36,6 +36,10 @@ const (
 // budget and of process retries do not count.
 const MaxVoids = 5
 
+// MaxStalled is how many processes may die in an episode, one after the other, before any of them has got further. Such
+// an episode ends what works on it: it is parked, as stopped by the host.
+const MaxStalled = 3
+
 // MaxGradings is how often an attempt is graded when grading fails for reasons of our own.
 const MaxGradings = 3
 
@@ -64,6 +68,8 @@ type Spec struct {
 	ReadyTimeout time.Duration        // until a server must answer /health; 0 = 20 s, for simulated agents 8 s
 	ServerLimits sandbox.Limits
 	Retry        bool // go on with an episode that was stopped
+	// Hold is asked before every attempt; an error leaves the episode as it is, and Run returns it. Nil = never.
+	Hold func() error
 
 	Journal logs.JournalOptions
 	// Work is the scratch folder for workspace, HOME and checkouts; "" = Dir/work. It is removed when the

@@ -66,6 +66,9 @@ type state struct {
 	start logs.EpisodeStart
 	epoch int
 	host  string // that wrote the last stretch
+	// stalled counts the processes that have worked on the episode since it last got further, the present one included,
+	// but not those that left in order.
+	stalled int
 
 	turn, attempt int
 	kind          string // of the attempt that runs or comes next
@@ -168,13 +171,13 @@ func (s *state) apply(r logs.Record) error {
 	case logs.TypeAgentExit:
 		var d exitRecord
 		d, err = logs.Decode[exitRecord](r)
-		s.exit, s.phase = &d, phaseExited
+		s.exit, s.phase, s.stalled = &d, phaseExited, 0
 	case logs.TypeUsage:
 		err = s.applyUsage(r)
 	case logs.TypeSnapshot:
 		var d logs.SnapshotTaken
 		d, err = logs.Decode[logs.SnapshotTaken](r)
-		s.pending, s.fails, s.phase = &snapshot{d.Tree, d.HomeSHA}, map[string]bool{}, phaseGrade
+		s.pending, s.fails, s.phase, s.stalled = &snapshot{d.Tree, d.HomeSHA}, map[string]bool{}, phaseGrade, 0
 	case logs.TypeCheckFail:
 		var d logs.CheckFail
 		d, err = logs.Decode[logs.CheckFail](r)
@@ -185,7 +188,7 @@ func (s *state) apply(r logs.Record) error {
 		if s.grade.Passed == nil {
 			s.nulls++
 		}
-		s.phase = phaseGraded
+		s.phase, s.stalled = phaseGraded, 0
 	case logs.TypeVoid:
 		err = s.applyVoid(r)
 	case logs.TypeFeedbackSent:
@@ -195,6 +198,7 @@ func (s *state) apply(r logs.Record) error {
 		s.freshAttempt()
 		s.phase = phaseAttempt
 	case logs.TypeTurnEnd:
+		s.stalled = 0
 		err = s.applyTurnEnd(r)
 	case logs.TypeEpisodeEnd:
 		s.end, err = logs.Decode[logs.EpisodeEnd](r)
@@ -227,6 +231,10 @@ func (s *state) applyResume(r logs.Record) error {
 		return err
 	}
 	s.epoch, s.host, s.fails = d.Epoch, d.Host, map[string]bool{}
+	if d.Left || s.phase == phaseEnded {
+		s.stalled = 0
+	}
+	s.stalled++
 	if s.phase != phaseEnded {
 		return nil
 	}

@@ -107,9 +107,9 @@ func TestTeleportResumed(t *testing.T) {
 	undisturbed, _ := digests(t, root(whole))
 	cut, _ := scriptedSpec(t, at(2, 0, act{regress: true}))
 	cut.Start.Mode = ModeTeleport
-	// Each stretch dies after a few records, as if it was killed.
+	// Each stretch dies after a few records, as if it was killed; enough of them to get further within three.
 	for k := range 60 {
-		if ended := stretch(t, cut, k%7+2); ended {
+		if ended := stretch(t, cut, k%4+5); ended {
 			break
 		}
 	}

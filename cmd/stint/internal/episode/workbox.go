@@ -67,6 +67,15 @@ func (w *workbox) holds(token string) bool {
 	return true
 }
 
+func (w *workbox) leftFile() string { return filepath.Join(w.root, "left") }
+
+// leave notes that the process leaves the episode in order. If it cannot be noted, the process seems to have died,
+// which does no harm once.
+func (w *workbox) leave() { _ = os.WriteFile(w.leftFile(), nil, 0o644) }
+
+// left says whether the process before left in order, and forgets it.
+func (w *workbox) left() bool { return os.Remove(w.leftFile()) == nil }
+
 // restore makes workspace and HOME hold a snapshot, if they do not already.
 func (w *workbox) restore(blobs *logs.Blobs, to snapshot) error {
 	if w.known && w.at == to {
