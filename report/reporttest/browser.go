@@ -98,10 +98,11 @@ func (b *Browser) Do(steps ...chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// Go opens another address and waits until it has what a CSS selector finds.
+// Go opens another address and waits until it has what a CSS selector finds, and its scripts have run.
 func (b *Browser) Go(address, ready string) {
 	b.t.Helper()
 	b.Do(chromedp.Navigate(address), chromedp.WaitReady(chromedp.CSS(ready)))
+	b.Wait("the page with its scripts", "true")
 }
 
 // Click clicks on the first element that a CSS selector finds.

@@ -21,6 +21,7 @@ type attemptView struct {
 	Href       string
 	Verdict    *verdictView
 	Undecided  string // why there is no decision path
+	Waiting    bool   // the decision path is being worked out
 	Checks     []checkView
 	Unreached  int // failing checks that never ran
 	Failing    int
@@ -97,12 +98,14 @@ func (s *Server) attemptPage(q *request) error {
 	var counts *logs.VerdictRow
 	if a.Attempt != nil {
 		key := logs.VerdictKey{Episode: a.Episode, Turn: a.Turn, Attempt: *a.Attempt}
-		if a.Passed == nil || !*a.Passed {
-			r, err := s.decide(q.R.Context(), q.Study, q.Episode, a.Turn)
-			if err != nil {
-				v.Undecided = err.Error()
-			} else {
-				dec = r.Decision(key)
+		if isFailure(a) {
+			d := s.deciding(q.Study, q.Episode, a.Turn)
+			switch v.Waiting = !d.within(patience); {
+			case v.Waiting:
+			case d.err != nil:
+				v.Undecided = withHint(d.err)
+			default:
+				dec = d.result.Decision(key)
 			}
 		}
 		v.Verdict, counts = s.verdictOf(q, key, dec)
@@ -111,10 +114,18 @@ func (s *Server) attemptPage(q *request) error {
 	v.State = attemptState(a, counts)
 	s.links(q, v)
 	q.siblings()
-	if q.Episode.Validity == logs.ValidityIncomplete {
-		q.head.Live, q.head.Stamp = episodeHref(q.Study, q.Episode.Episode)+"/state", q.Episode.stamp
+	if q.Episode.Validity == logs.ValidityIncomplete || v.Waiting {
+		q.head.Live, q.head.Stamp = v.Href+"/state", q.Episode.stamp
+		if v.Waiting {
+			q.head.Stamp += waiting
+		}
 	}
 	return s.render(q, "attempt", v)
+}
+
+// isFailure says whether an attempt failed, or nobody said how it went.
+func isFailure(a *logs.AttemptRow) bool {
+	return a.Attempt != nil && (a.Passed == nil || !*a.Passed)
 }
 
 // siblings leads to the attempts before and after, over the ends of turns.

@@ -1,15 +1,12 @@
 package view
 
 import (
-	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/stint-bench/stint/classify"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -123,54 +120,3 @@ func (st *study) episodeTables(id string) (*logs.Tables, error) {
 	}
 	return t, nil
 }
-
-// A decided turn is what the rules say about its failed attempts.
-type decided struct {
-	episode *episode
-	turn    int
-	result  *classify.Result
-}
-
-// keptTurns bounds the turns whose decisions are kept.
-const keptTurns = 16
-
-// decide runs the rules over the failed attempts of one turn: over all of them, since a damaged session is seen from the
-// attempt before. The context ends the work when nobody waits for it any more.
-func (s *Server) decide(ctx context.Context, st *study, ep *episode, turn int) (*classify.Result, error) {
-	st.mu.Lock()
-	i := slices.IndexFunc(st.paths, func(d *decided) bool { return d.episode == ep && d.turn == turn })
-	var known *decided
-	if i >= 0 {
-		known = st.paths[i]
-	}
-	st.mu.Unlock()
-	if known != nil {
-		return known.result, nil
-	}
-	book, err := s.opt.Book(st.Dir)
-	if err != nil {
-		return nil, err
-	}
-	t := *ep.Tables
-	if st.Foreign {
-		filter, err := ofEpisode(ep.Episode, turn)
-		if err != nil {
-			return nil, err
-		}
-		if t.Events, err = rowsOf[logs.EventRow](st.table("events"), filter); err != nil {
-			return nil, err
-		}
-	}
-	r, err := classify.Run(ctx, st.Dir, &t, classify.Options{Book: book, Foreign: st.Foreign,
-		Only: func(k logs.VerdictKey) bool { return k.Turn == turn }})
-	if err != nil {
-		return nil, errors.Join(errDecide, err)
-	}
-	st.mu.Lock()
-	defer st.mu.Unlock()
-	st.paths = slices.Insert(st.paths, 0, &decided{ep, turn, r})
-	st.paths = st.paths[:min(len(st.paths), keptTurns)]
-	return r, nil
-}
-
-var errDecide = errors.New("deciding why the attempts failed")

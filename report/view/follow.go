@@ -10,11 +10,17 @@ import (
 	"github.com/stint-bench/stint/logs"
 )
 
+// waiting is the end of a stamp as long as a decision is not made.
+const waiting = "-waiting"
+
 // state says in a few bytes whether something changed: of an episode, or of the whole study. It reads no file.
 func (s *Server) state(q *request) error {
 	stamp := ""
 	if q.Episode != nil {
 		stamp = q.Study.episodeStamp(q.Episode.Episode)
+		if q.Attempt != nil && isFailure(q.Attempt) && !s.deciding(q.Study, q.Episode, q.Turn.Turn).within(0) {
+			stamp += waiting
+		}
 	} else {
 		stamp = q.Study.stamp()
 	}

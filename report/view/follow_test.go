@@ -4,10 +4,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/report/reporttest"
 )
 
@@ -124,7 +126,7 @@ func TestBrowserFollows(t *testing.T) {
 		t.Errorf("the focus went to %q", got)
 	}
 	p.finish("failed", 21)
-	b.Wait("the end", `document.querySelector("#live").textContent === "over" && document.querySelector("#ended").textContent.includes("21 of 30")`)
+	b.Wait("the end", `document.querySelector("#live").textContent === "complete" && document.querySelector("#ended").textContent.includes("21 of 30")`)
 	if got := reporttest.Eval[string](b, `document.activeElement.getAttribute("href")`); got != focus {
 		t.Errorf("at the end the focus went to %q", got)
 	}
@@ -155,4 +157,55 @@ func TestBrowserFollows(t *testing.T) {
 		}
 	}
 	b.Check(base)
+}
+
+// TestLongLog opens every page of a log with a very long attempt among many short ones: none waits for the rules, whose
+// answer comes when it is there. 10⁵ events are tried where STINT_REQUIRE is set.
+func TestLongLog(t *testing.T) {
+	events, limit := 100_000, 200*time.Millisecond
+	if os.Getenv("STINT_REQUIRE") == "" {
+		events, limit = 2000, time.Minute
+	}
+	tables := &logs.Tables{}
+	const many = 50
+	id := func(n int) string { return fmt.Sprintf("%012x", n*7919) }
+	for n := range many {
+		tables.Episodes = append(tables.Episodes, logs.EpisodeRow{Episode: id(n), Config: "m+h", Scenario: fmt.Sprintf("task-%d", n), Repeat: 1, TurnsMax: 1, TurnsPassed: ptr(0), Validity: logs.ValidityValid, EndReason: ptr("failed")})
+		tables.Turns = append(tables.Turns, logs.TurnRow{Episode: id(n), Passed: ptr(false), AttemptsUsed: ptr(1)})
+		tables.Attempts = append(tables.Attempts, logs.AttemptRow{Episode: id(n), Attempt: ptr(0), Passed: ptr(false), Kind: "first"})
+		length := 100
+		if n == many/2 {
+			length = events
+		}
+		for i := range length {
+			tables.Events = append(tables.Events, logs.EventRow{Episode: id(n), Attempt: ptr(0), Seq: i, Via: logs.ViaReader, Channel: logs.ChannelTool, Kind: logs.EventToolResult, Text: fmt.Sprintf("line %d of what a command said", i)})
+		}
+	}
+	dir := filepath.Join(t.TempDir(), "tables")
+	if err := logs.WriteTables(dir, tables); err != nil {
+		t.Fatal(err)
+	}
+	v := serve(t, dir)
+	v.page("/tables/")
+	at := "/tables/e/" + id(many/2) + "/t/0/a/0"
+	for _, path := range []string{"/tables/", "/tables/e/" + id(many/2), at, "/tables/e/" + id(1) + "/t/0/a/0"} {
+		began := time.Now()
+		v.page(path)
+		took := time.Since(began)
+		t.Logf("%6.1f ms: %s", float64(took.Microseconds())/1000, path)
+		if took > limit {
+			t.Errorf("%s took %v, want at most %v", path, took, limit)
+		}
+	}
+	for deadline := time.Now().Add(time.Minute); ; {
+		if text := v.page(at); strings.Contains(text, "is there a trustworthy result of grading?") {
+			break
+		} else if !strings.Contains(text, "being worked out") || !strings.Contains(text, waiting) || time.Now().After(deadline) {
+			t.Fatalf("the way to the verdict does not come:\n%s", text)
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if text := v.page(at + "/state"); strings.Contains(text, waiting) {
+		t.Errorf("the state still waits: %s", text)
+	}
 }

@@ -76,6 +76,7 @@ func (s *Server) table() []route {
 		{"/{run}/e/{episode}/state", s.state},
 		{"/{run}/e/{episode}/t/{turn}", s.turnPage},
 		{"/{run}/e/{episode}/t/{turn}/a/{attempt}", s.attemptPage},
+		{"/{run}/e/{episode}/t/{turn}/a/{attempt}/state", s.state},
 		{"/{run}/e/{episode}/t/{turn}/a/{attempt}/transcript", s.transcript},
 		{"/{run}/e/{episode}/t/{turn}/a/{attempt}/line", s.line},
 		{"/{run}/e/{episode}/t/{turn}/a/{attempt}/text", s.text},

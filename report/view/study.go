@@ -28,11 +28,11 @@ type study struct {
 	known   *overview
 	read    map[string]*readJournal
 
-	mu       sync.Mutex
-	verdicts keptVerdicts
-	auditing audited
-	episodes []*episode // those asked for last, the newest first
-	paths    []*decided
+	mu        sync.Mutex
+	verdicts  keptVerdicts
+	auditing  audited
+	episodes  []*episode // those asked for last, the newest first
+	decisions []*decision
 
 	events eventCache
 }

@@ -87,9 +87,9 @@
 				});
 				["next", "prev"].forEach(d => { if (now.body.dataset[d]) body.dataset[d] = now.body.dataset[d]; });
 				stamp = now.body.dataset.stamp || state.stamp;
-				if (!now.body.dataset.live) { said.textContent = "over"; return; }
+				if (!now.body.dataset.live) { said.textContent = "complete"; return; }
 			}
-			said.textContent = "running";
+			said.textContent = "following";
 		} catch {
 			said.textContent = "stint view has ended";
 		}
