@@ -123,7 +123,7 @@ func (s *tableScan[T]) arrowFile(f *datasetFile) (err error) {
 		}); err != nil {
 			return err
 		}
-		if err := s.emit(f, rows, extra); err != nil {
+		if err := s.emit(f, rows, extra, false); err != nil {
 			return err
 		}
 	}

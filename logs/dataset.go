@@ -131,8 +131,8 @@ func (s *tableScan[T]) file(f *datasetFile) error {
 	return &TableError{File: f.path, Text: err.Error(), Way: "write it again with the tool it came from"}
 }
 
-// emit hands on the rows that match. extra has the filter's columns that T does not name.
-func (s *tableScan[T]) emit(f *datasetFile, rows []T, extra map[string][]string) error {
+// emit hands on the rows that match: all of them if sure is set. extra has the filter's columns that T does not name.
+func (s *tableScan[T]) emit(f *datasetFile, rows []T, extra map[string][]string, sure bool) error {
 	for i := range rows {
 		row := reflect.ValueOf(&rows[i]).Elem()
 		for c := range s.cols {
@@ -141,6 +141,12 @@ func (s *tableScan[T]) emit(f *datasetFile, rows []T, extra map[string][]string)
 					return fmt.Errorf("column %s of its folders: %w", s.cols[c].name, err)
 				}
 			}
+		}
+		if sure {
+			if !s.yield(rows[i], nil) {
+				return errEnough
+			}
+			continue
 		}
 		ok, err := s.filter.Match(func(key string) (string, bool) {
 			if v, ok := f.folds[key]; ok {

@@ -71,7 +71,7 @@ func TestRowsFilter(t *testing.T) {
 	for _, c := range []struct {
 		filter string
 		rows   int
-	}{{"", 400}, {"episode:ec", 40}, {"-episode:ec", 360}, {"turn:(3 OR 4) last_passed_turn:4", 1}, {"last_passed_turn:6", 57}, {"episode:nobody", 0}, {"turn:x", 0}, {"episode:ea OR turn:399", 41}, {"config:c", 0}} {
+	}{{"", 400}, {"episode:ec", 40}, {"-episode:ec", 360}, {"turn:(3 OR 4) last_passed_turn:4", 1}, {"last_passed_turn:6", 57}, {"episode:nobody", 0}, {"turn:x", 0}, {"episode:ea OR turn:399", 41}, {"config:c", 0}, {"check:k", 400}, {"check:k turn:7", 1}, {"-check:k", 0}, {"check:(j OR k) -turn:7", 399}, {"turn:007", 0}} {
 		e, err := ParseExpr(c.filter)
 		if err != nil {
 			t.Fatal(err)
@@ -102,9 +102,14 @@ func TestRowsFilter(t *testing.T) {
 	s := &tableScan[someColumns]{cols: columnsOf[someColumns](), filter: e}
 	read := 0
 	for g := range p.r.NumRowGroups() {
-		if !s.excludes(p, g, &datasetFile{}) {
+		if s.chance(p, g, &datasetFile{}) != never {
 			read++
 		}
+	}
+	same, _ := ParseExpr("check:k -episode:nobody")
+	s.filter = same
+	if c := s.chance(p, 0, &datasetFile{}); c != always {
+		t.Errorf("every row matches, but the chance is %d", c)
 	}
 	if read == 0 || read > p.r.NumRowGroups()/2 {
 		t.Errorf("%d of %d row groups are read", read, p.r.NumRowGroups())

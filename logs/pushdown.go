@@ -1,6 +1,7 @@
 package logs
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 
@@ -72,24 +73,39 @@ func (e Expr) keys() []string {
 	return slices.Compact(keys)
 }
 
-// ruledOut says whether the statistics of a column chunk show that it has none of some values. Nulls are "".
-func ruledOut(chunk *metadata.ColumnChunkMetaData, values []string) bool {
+// chanceIn is what the statistics of a column chunk show about its rows having one of some values: none has, every one
+// has, or it cannot be told. Nulls are "".
+func chanceIn(chunk *metadata.ColumnChunkMetaData, values []string) chance {
 	stats, err := chunk.Statistics()
 	if err != nil || stats == nil || !stats.HasMinMax() || slices.Contains(values, "") {
-		return false
+		return maybe
 	}
+	full := stats.HasNullCount() && stats.NullCount() == 0
 	switch s := stats.(type) {
 	case *metadata.ByteArrayStatistics:
-		low, high := string(s.Min()), string(s.Max())
-		return !slices.ContainsFunc(values, func(v string) bool { return low <= v && v <= high })
+		return chanceBetween(string(s.Min()), string(s.Max()), values, full)
 	case *metadata.Int64Statistics:
 		if isUnsigned(s.Descr()) || decimalScale(s.Descr()) != 0 || isTime(s.Descr()) {
-			return false
+			return maybe
 		}
-		return !slices.ContainsFunc(values, func(v string) bool {
-			n, err := strconv.ParseInt(v, 10, 64)
-			return err == nil && s.Min() <= n && n <= s.Max()
-		})
+		var numbers []int64
+		for _, v := range values {
+			if n, err := strconv.ParseInt(v, 10, 64); err == nil && strconv.FormatInt(n, 10) == v {
+				numbers = append(numbers, n)
+			}
+		}
+		return chanceBetween(s.Min(), s.Max(), numbers, full)
 	}
-	return false
+	return maybe
+}
+
+// chanceBetween is chanceIn for rows whose values lie from low to high, without nulls if full is set.
+func chanceBetween[V cmp.Ordered](low, high V, values []V, full bool) chance {
+	switch {
+	case !slices.ContainsFunc(values, func(v V) bool { return low <= v && v <= high }):
+		return never
+	case full && low == high: // then one of the values is that one
+		return always
+	}
+	return maybe
 }

@@ -51,7 +51,8 @@ func (s *tableScan[T]) parquetFile(f *datasetFile) (err error) {
 		}
 	}
 	for g := range p.r.NumRowGroups() {
-		if s.excludes(p, g, f) {
+		match := s.chance(p, g, f)
+		if match == never {
 			continue
 		}
 		n := p.r.RowGroup(g).NumRows()
@@ -69,19 +70,22 @@ func (s *tableScan[T]) parquetFile(f *datasetFile) (err error) {
 		}
 		extra := map[string][]string{}
 		for _, k := range outside {
+			if match == always {
+				break
+			}
 			if extra[k], err = p.words(g, p.columnIndex(k)); err != nil {
 				return fmt.Errorf("column %s: %w", k, err)
 			}
 		}
-		if err := s.emit(f, rows, extra); err != nil {
+		if err := s.emit(f, rows, extra, match == always); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// excludes says whether what the file says about a row group shows that no row matches.
-func (s *tableScan[T]) excludes(p *parquetFile, group int, f *datasetFile) bool {
+// chance is what the file says about the rows of a row group: whether none, or every one, matches.
+func (s *tableScan[T]) chance(p *parquetFile, group int, f *datasetFile) chance {
 	meta := p.r.RowGroup(group).MetaData()
 	return s.filter.possible(func(key string, values []string) chance {
 		if told := f.chance(key, values); told != maybe {
@@ -95,8 +99,8 @@ func (s *tableScan[T]) excludes(p *parquetFile, group int, f *datasetFile) bool 
 		if err != nil {
 			return maybe // reading it will say so
 		}
-		return sureIf(ruledOut(chunk, values), false)
-	}) == never
+		return chanceIn(chunk, values)
+	})
 }
 
 // leaf is the number of the leaf of a column, -1 and an error if there is none.

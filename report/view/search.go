@@ -1,6 +1,7 @@
 package view
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"html/template"
@@ -16,12 +17,13 @@ import (
 // A search ends after so many hits, or after it has looked at so many bytes; where it ended it goes on when asked.
 const (
 	hitsAPage    = 50
-	searchBytes  = 12 << 20
+	searchBytes  = 20 << 20
 	recordBytes  = 4 << 20 // of a record whose text is shortened; longer ones are searched as far as they are shown
 	aroundHit    = 90
 	checkHits    = 50
 	mostWords    = 200
-	eventCost    = 200  // what an event costs besides its text
+	eventCost    = 100  // what an event costs besides half of its text
+	rawCost      = 8    // bytes of a record that is not taken apart cost an eighth
 	attemptCosts = 4096 // what an attempt costs besides its events
 )
 
@@ -143,6 +145,18 @@ type searcher struct {
 	file string // the log that was read last
 	open *logs.SourceFile
 	bad  string // a log that cannot be opened
+
+	plain []byte // the words as every log would have them; empty if logs may write them in several ways
+}
+
+// plainWords are words in lower case, if JSON has but one way to write them that programs use; else nothing.
+func plainWords(words string) []byte {
+	for _, r := range words {
+		if (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && !strings.ContainsRune(" _-.,:;=()[]{}#*+!?@$%^~|", r) {
+			return []byte{}
+		}
+	}
+	return []byte(strings.ToLower(words))
 }
 
 // A searchedEvent is what a search reads of an event.
@@ -231,10 +245,10 @@ func (w *searcher) event(r *searchedEvent) bool {
 	if len(v.Hits) >= hitsAPage || w.left <= 0 {
 		at := cursor{r.Turn, r.AttemptOffset, r.Seq}
 		v.Next = v.Here + "?" + url.Values{"q": {v.Words}, "from": {at.String()}}.Encode()
-		v.Upto = fmt.Sprintf("turn %d", r.Turn)
+		v.Upto = fmt.Sprintf("turn %d, event %s", r.Turn, num(r.Seq))
 		return false
 	}
-	w.left -= len(r.Text) + eventCost
+	w.left -= len(r.Text)/2 + eventCost
 	row := logs.EventRow{Via: r.Via, Actor: r.Actor, Channel: r.Channel, Kind: r.Kind, Tool: r.Tool}
 	label := labelOf(&row)
 	text := shownText(r.Kind, r.Text)
@@ -289,11 +303,18 @@ func (w *searcher) record(r *searchedEvent) (string, bool) {
 		w.file, w.open = r.File, f
 	}
 	p, err := w.open.Range(r.Offset, int(r.Length))
-	w.left -= len(p)
+	w.left -= len(p) / rawCost
 	if err != nil {
 		w.view.Part++
 		return "", false
 	}
+	if w.plain == nil {
+		w.plain = plainWords(w.view.Words)
+	}
+	if len(w.plain) > 0 && !bytes.Contains(bytes.ToLower(p), w.plain) {
+		return "", false // so no value of it holds the words either
+	}
+	w.left -= len(p)
 	fields, ok := fieldsOf(p)
 	if !ok {
 		if text := string(p); len(findWords(text, w.view.Words, 1)) > 0 {

@@ -46,6 +46,8 @@ type transcriptView struct {
 	After    string
 	Last     string
 	Missing  bool // the attempt has no events at all
+
+	asked int // number of the event that the address names, -1 for none
 }
 
 // places are the pages of the transcript, for the one that is shown twice.
@@ -108,8 +110,8 @@ type partView struct {
 	Raw   string
 }
 
-// transcript shows the events of an attempt, a page at a time. The address says where: at (a number of an event), via,
-// kind; words in q are marked.
+// transcript shows the events of an attempt, a page at a time. The address says where: at or from (the number of an event, which at also
+// opens), via, kind; words in q are marked.
 func (s *Server) transcript(q *request) error {
 	e, err := q.Study.eventsOf(q.Attempt)
 	if err != nil {
@@ -122,10 +124,14 @@ func (s *Server) transcript(q *request) error {
 	v.Search = episodeHref(q.Study, q.Episode.Episode) + "/search"
 	v.Missing = len(e.lines) == 0
 	shown := e.shown(v.Via, v.Kind)
-	if seq, err := strconv.Atoi(get.Get("at")); err == nil && !v.cut(e, shown, seq) && (v.Via != "all" || v.Kind != "") {
-		if i, ok := e.at(seq); ok { // the line is in another view
-			return redirect(q, fmt.Sprintf("%s?via=all&at=%d#event-%d", v.Here, e.lines[i].Seq, seq))
+	v.asked = -1
+	if seq, err := strconv.Atoi(get.Get("at")); err == nil {
+		v.asked = seq
+		if _, ok := e.at(seq); ok && !v.cut(e, shown, seq) { // the line is in another view
+			return redirect(q, fmt.Sprintf("%s?via=all&at=%d#event-%d", v.Here, seq, seq))
 		}
+	} else if seq, err := strconv.Atoi(get.Get("from")); err == nil {
+		v.cut(e, shown, seq)
 	}
 	if v.To == 0 {
 		v.page(shown, 0)
@@ -179,7 +185,7 @@ func (v *transcriptView) links(e *attemptEvents, shown []int) {
 
 // address is the page of the same view that begins with, or holds, an event.
 func (v *transcriptView) address(seq int) string {
-	get := url.Values{"at": {strconv.Itoa(seq)}}
+	get := url.Values{"from": {strconv.Itoa(seq)}}
 	for _, p := range [][2]string{{"via", v.Via}, {"kind", v.Kind}, {"q", v.Words}} {
 		if p[1] != "" {
 			get.Set(p[0], p[1])
@@ -277,7 +283,7 @@ func (v *transcriptView) fill(q *request, e *attemptEvents, indices []int, proof
 				}
 			}
 		}
-		line.Open = line.Open || len(line.Proofs) > 0
+		line.Open = line.Open || len(line.Proofs) > 0 || v.asked >= 0 && (l.Seq == v.asked || slices.Contains(line.Also, v.asked))
 		v.Lines = append(v.Lines, line)
 	}
 	return nil

@@ -43,6 +43,22 @@
 		e.preventDefault();
 	});
 
+	// A deep link to an event: its page, if it is on another one, and what is folded there.
+	const reveal = () => {
+		const at = /^#event-(\d+)$/.exec(location.hash);
+		if (!at) return;
+		const event = document.getElementById(location.hash.slice(1));
+		if (event) {
+			const folded = event.closest(".ev")?.querySelector("details");
+			if (folded) folded.open = true;
+			event.scrollIntoView({ block: "nearest" });
+		} else if (document.querySelector(".ev-list") && new URLSearchParams(location.search).get("at") !== at[1]) {
+			location.replace("?at=" + at[1] + location.hash);
+		}
+	};
+	addEventListener("hashchange", reveal);
+	reveal();
+
 	// Following: when the server says that something changed, the parts that carry data-fresh are replaced by those of
 	// the page as it is now: line by line, so that the place, the focus and what is open stay.
 	if (!body.dataset.live) return;
