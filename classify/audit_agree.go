@@ -172,7 +172,7 @@ func (a *auditing) machineLabels(who string) map[logs.VerdictKey]string {
 func (a *auditing) machinePairs(who string) []labelPair {
 	labels := a.machineLabels(who)
 	var out []labelPair
-	a.ordinary(func(it *AuditItem) {
+	a.judging(func(it *AuditItem) {
 		said, ok := labels[it.Key()]
 		if !ok {
 			return
@@ -221,7 +221,9 @@ func (a *auditing) trustOf(who string) (*JudgeTrust, error) {
 	j := &JudgeTrust{Judge: who[len("judge "):], Reasons: []string{}}
 	pairs := a.machinePairs(who)
 	labels := a.machineLabels(who)
-	people := a.peoplePairs(func(it *AuditItem) bool { return labels[it.Key()] != "" && labels[it.Key()] != StratumAbstain })
+	people := a.peoplePairs(func(it *AuditItem) bool {
+		return a.counts(it) && labels[it.Key()] != "" && labels[it.Key()] != StratumAbstain
+	})
 	fail := func(format string, args ...any) { j.Reasons = append(j.Reasons, fmt.Sprintf(format, args...)) }
 	for _, l := range []struct {
 		level, name string
@@ -253,7 +255,7 @@ func (a *auditing) trustOf(who string) (*JudgeTrust, error) {
 			fail("at %s: alpha with people is %.2f, more than %.2f under that of people with each other, %.2f", l.name, *g.Alpha.Value, trustUnder, *h.Alpha.Value)
 		}
 	}
-	if a.sample.Codebook != a.book.Hash() {
+	if a.spent {
 		fail("the audit is of another codebook")
 	}
 	j.Passed = len(j.Reasons) == 0

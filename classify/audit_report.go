@@ -28,10 +28,18 @@ type AuditReport struct {
 	Agreement  []AuditAgreement `json:"agreement"`
 	Scores     []AuditScore     `json:"scores"`     // of the verdict that counts without people, by label
 	Prevalence []AuditShare     `json:"prevalence"` // of levels, then leaves
-	Errors     []AuditError     `json:"errors"`
+	Configs    []AuditConfig    `json:"configs"`    // the same by configuration, where there are several
+	Errors     []AuditError     `json:"errors"`     // of single items; those of the test part on request only
+	Hidden     int              `json:"hidden_errors"`
 	Unlisted   []string         `json:"unlisted"` // items whose cause has no leaf
 	Judges     []JudgeTrust     `json:"judges"`
 	Warnings   []string         `json:"warnings"`
+
+	// Of a split sample: how many items each part has, and by which part rules and judges are judged, "" = by all. That is
+	// the test part once the codebook is another one than that of the sample.
+	Dev    int    `json:"dev"`
+	Test   int    `json:"test"`
+	Judged string `json:"judged_by"`
 
 	// Banner is what every share that rests on a judge has to carry; "" if none does, or if the judges have passed.
 	Banner string `json:"banner"`
@@ -107,12 +115,21 @@ type AuditShare struct {
 	Few       bool         `json:"few"`        // fewer than 5 audited items have it
 }
 
+// AuditConfig is the shares of levels and leaves among the ends of one configuration.
+type AuditConfig struct {
+	Config     string       `json:"config"`
+	Ends       int          `json:"ends"`
+	Audited    int          `json:"audited"` // with a settled label
+	Prevalence []AuditShare `json:"prevalence"`
+}
+
 // AuditError is an item whose prediction people did not confirm.
 type AuditError struct {
 	Item      string `json:"item"`
 	Verdict   string `json:"verdict"` // EPISODE@TURN.ATTEMPT
 	Predicted string `json:"predicted"`
 	Label     string `json:"label"`
+	Split     string `json:"split,omitempty"`
 }
 
 // JudgeTrust says whether shares that rest on a judge can be published without a banner.
@@ -145,11 +162,24 @@ type auditing struct {
 	predicted map[logs.VerdictKey]string // of every end today: a verdict may have changed since the sample was drawn
 	sizes     map[string]int             // of the strata of today
 	weights   map[string]float64         // of a stratum: how many ends each audited item stands for
+	config    map[string]string          // of an episode
+	changed   bool                       // the codebook is another one than that of the sample
+	spent     bool                       // and the sample cannot test it
 }
 
 // ReportAudit evaluates an audit: the labels of people against each other and against the verdicts, and what follows
-// for the shares. Without a sample it says whether judges decide anything that nobody has checked.
+// for the shares. Without a sample it says whether judges decide anything that nobody has checked. What single items of
+// the test part came to stays closed.
 func ReportAudit(d *logs.RunDir, t *logs.Tables, book *Taxonomy) (*AuditReport, error) {
+	r, err := ReportAuditOpen(d, t, book)
+	if r != nil {
+		r.hide()
+	}
+	return r, err
+}
+
+// ReportAuditOpen is [ReportAudit] with the errors of single test items. Whoever shows them calls [MarkTestSeen].
+func ReportAuditOpen(d *logs.RunDir, t *logs.Tables, book *Taxonomy) (*AuditReport, error) {
 	s, err := ReadAuditSample(d)
 	if err != nil {
 		return nil, err
@@ -167,9 +197,16 @@ func ReportAudit(d *logs.RunDir, t *logs.Tables, book *Taxonomy) (*AuditReport, 
 	}
 	a := &auditing{book: book, sample: s, verdicts: machines(verdicts), ends: AuditEnds(t, verdicts), given: map[logs.VerdictKey][]AuditLabel{}, settled: map[logs.VerdictKey]AuditLabel{}}
 	a.report = &AuditReport{Schema: AuditReportSchema, Taxonomy: book.Name, Codebook: book.Hash(), Seed: s.Seed, Ends: len(a.ends), Disputed: []string{}, People: []AuditPerson{},
-		Agreement: []AuditAgreement{}, Scores: []AuditScore{}, Prevalence: []AuditShare{}, Errors: []AuditError{}, Unlisted: []string{}, Judges: []JudgeTrust{}, Warnings: []string{}}
+		Agreement: []AuditAgreement{}, Scores: []AuditScore{}, Prevalence: []AuditShare{}, Configs: []AuditConfig{}, Errors: []AuditError{}, Unlisted: []string{}, Judges: []JudgeTrust{}, Warnings: []string{}}
 	if bad > 0 {
 		a.warn("%d lines of people's labels cannot be read and are left out", bad)
+	}
+	a.config = map[string]string{}
+	for i := range t.Episodes {
+		a.config[t.Episodes[i].Episode] = t.Episodes[i].Config
+	}
+	if err := a.split(d); err != nil {
+		return nil, err
 	}
 	a.sort(labels)
 	a.weigh()
@@ -319,8 +356,14 @@ func (a *auditing) check(labels []AuditLabel) {
 			other++
 		}
 	}
-	if other > 0 || a.sample.Codebook != a.book.Hash() {
+	switch {
+	case a.changed && !a.spent:
+		a.warn("the codebook was changed after the sample was drawn (%d labels are older): rules and judges are judged by the %d test items alone", other, r.Test)
+	case other > 0 || a.changed:
 		a.warn("the codebook was changed after the sample was drawn or labelled (%d labels): it may have been changed because of what was seen; draw a new sample to test it", other)
+	}
+	if n := len(r.Unlisted); 20*n > r.Labelled && n > 0 {
+		a.warn("%d of %d labelled items have a cause that no leaf describes, more than 5 %%: the taxonomy needs a revision", n, r.Labelled)
 	}
 	if r.Labelled < r.Items {
 		a.warn("%d of %d items have no label yet", r.Items-r.Labelled, r.Items)

@@ -44,9 +44,10 @@ type AuditSample struct {
 
 // AuditStratum is all ends of episodes with one predicted label.
 type AuditStratum struct {
-	Label string `json:"label"` // a leaf, a level, or StratumAbstain
-	Size  int    `json:"size"`
-	Drawn int    `json:"drawn"`
+	Label  string  `json:"label"` // a leaf, a level, or StratumAbstain
+	Size   int     `json:"size"`
+	Drawn  int     `json:"drawn"`
+	Weight float64 `json:"weight"` // how many ends each drawn one stands for
 }
 
 // StratumAbstain is the stratum of the ends that no classifier decided.
@@ -60,9 +61,20 @@ type AuditItem struct {
 	Turn      int    `json:"turn"`
 	Attempt   int    `json:"attempt"`
 	Stratum   string `json:"stratum,omitempty"`
+	Split     string `json:"split,omitempty"` // SplitDev, SplitTest; "" in a sample too small to be split
 	Repeats   string `json:"repeats,omitempty"`
 	Attention string `json:"attention,omitempty"`
 }
+
+// The two parts of a sample. What one learns from the first may change the codebook; the second then still tests it, as
+// long as nobody looked at how the verdicts of its single items did.
+const (
+	SplitDev  = "dev"
+	SplitTest = "test"
+)
+
+// leastSplit is how many ends a sample needs to be split, a third of it for development.
+const leastSplit = 60
 
 // Key is the attempt the item is about.
 func (it *AuditItem) Key() logs.VerdictKey {
@@ -117,7 +129,7 @@ func AuditEnds(t *logs.Tables, verdicts []logs.VerdictRow) []AuditItem {
 }
 
 // DrawAudit draws a blind sample, stratified by the predicted label: at least four of each, the rest by the square
-// root of the stratum's size. A tenth of them comes twice, and a tenth as many made items are mixed in. The same
+// root of the stratum's size. Of 60 and more a third is for development, the rest for test. A tenth of them comes twice, and a tenth as many made items are mixed in. The same
 // ends, seed and codebook give the same sample.
 func DrawAudit(book *Taxonomy, t *logs.Tables, verdicts []logs.VerdictRow, opt AuditOptions) (*AuditSample, error) {
 	opt.N, opt.Seed = cmp.Or(opt.N, 120), cmp.Or(opt.Seed, 1)
@@ -137,9 +149,21 @@ func DrawAudit(book *Taxonomy, t *logs.Tables, verdicts []logs.VerdictRow, opt A
 	allocate(s.Strata, min(opt.N, len(ends)))
 	r := rand.New(rand.NewPCG(opt.Seed, 0x6175646974))
 	for i := range s.Strata {
-		list := strata[s.Strata[i].Label]
+		st := &s.Strata[i]
+		list := strata[st.Label]
 		r.Shuffle(len(list), func(i, j int) { list[i], list[j] = list[j], list[i] })
-		s.Items = append(s.Items, list[:s.Strata[i].Drawn]...)
+		s.Items = append(s.Items, list[:st.Drawn]...)
+		if st.Drawn > 0 {
+			st.Weight = float64(st.Size) / float64(st.Drawn)
+		}
+	}
+	if len(s.Items) >= leastSplit {
+		for i := range s.Items { // stratum by stratum, so that both parts have of each
+			s.Items[i].Split = SplitTest
+			if i%3 == 1 {
+				s.Items[i].Split = SplitDev
+			}
+		}
 	}
 	r.Shuffle(len(s.Items), func(i, j int) { s.Items[i], s.Items[j] = s.Items[j], s.Items[i] })
 	s.control(r)

@@ -36,7 +36,7 @@ func (a *auditing) score() {
 		}
 		return scores[label]
 	}
-	a.ordinary(func(it *AuditItem) {
+	a.judging(func(it *AuditItem) {
 		l, ok := a.settled[it.Key()]
 		said, is := a.predicted[it.Key()]
 		if !ok || !is {
@@ -44,7 +44,7 @@ func (a *auditing) score() {
 		}
 		truth := l.Label()
 		if truth != said {
-			a.report.Errors = append(a.report.Errors, AuditError{Item: it.ID, Verdict: itemName(it.Key()), Predicted: said, Label: truth})
+			a.report.Errors = append(a.report.Errors, AuditError{Item: it.ID, Verdict: itemName(it.Key()), Predicted: said, Label: truth, Split: it.Split})
 		}
 		if said != StratumAbstain {
 			s := at(said)
@@ -105,43 +105,103 @@ func (a *auditing) labels() []string {
 	return out
 }
 
-// prevalence gives the share of every level and leaf among the ends: as predicted, from the audit alone, and corrected.
+// ends are the ends of a run, or of one configuration of it, and what each audited one of a stratum stands for there.
+type auditEnds struct {
+	in      func(episode string) bool
+	list    []AuditItem
+	sizes   map[string]int
+	weights map[string]float64
+	audited int
+}
+
+func (a *auditing) endsIn(in func(episode string) bool) *auditEnds {
+	e := &auditEnds{in: in, sizes: map[string]int{}, weights: map[string]float64{}}
+	for _, it := range a.ends {
+		if in(it.Episode) {
+			e.list = append(e.list, it)
+			e.sizes[it.Stratum]++
+		}
+	}
+	settled := map[string]int{}
+	a.ordinary(func(it *AuditItem) {
+		if _, ok := a.settled[it.Key()]; ok && in(it.Episode) {
+			if said, ended := a.predicted[it.Key()]; ended {
+				settled[said]++
+				e.audited++
+			}
+		}
+	})
+	for label, n := range settled {
+		e.weights[label] = float64(e.sizes[label]) / float64(n)
+	}
+	return e
+}
+
+// prevalence gives the share of every level and leaf among the ends: as predicted, from the audit alone, and corrected;
+// and the same for every configuration where there are several.
 func (a *auditing) prevalence() error {
-	if len(a.ends) == 0 {
+	all, err := a.sharesOf(a.endsIn(func(string) bool { return true }))
+	if err != nil {
+		return err
+	}
+	a.report.Prevalence = append(a.report.Prevalence, all...)
+	var configs []string
+	for i := range a.ends {
+		configs = append(configs, a.config[a.ends[i].Episode])
+	}
+	slices.Sort(configs)
+	configs = slices.Compact(configs)
+	if len(configs) < 2 {
 		return nil
+	}
+	for _, c := range configs {
+		e := a.endsIn(func(episode string) bool { return a.config[episode] == c })
+		list, err := a.sharesOf(e)
+		if err != nil {
+			return fmt.Errorf("configuration %s: %w", c, err)
+		}
+		a.report.Configs = append(a.report.Configs, AuditConfig{Config: c, Ends: len(e.list), Audited: e.audited, Prevalence: list})
+	}
+	return nil
+}
+
+func (a *auditing) sharesOf(e *auditEnds) ([]AuditShare, error) {
+	var out []AuditShare
+	if len(e.list) == 0 {
+		return nil, nil
 	}
 	for i, label := range append(a.labels(), StratumAbstain) {
 		is := func(l string) bool { return l == label || i < 3 && levelOf(l) == label }
 		s := AuditShare{Label: label}
 		raw := 0
-		for k := range a.ends {
-			raw += boolOrder(is(a.ends[k].Stratum))
+		for k := range e.list {
+			raw += boolOrder(is(e.list[k].Stratum))
 		}
-		s.Raw = shareOf(float64(raw), float64(len(a.ends)), float64(len(a.ends)))
-		if err := a.correct(&s, is, label); err != nil {
-			return fmt.Errorf("share of %s: %w", label, err)
+		s.Raw = shareOf(float64(raw), float64(len(e.list)), float64(len(e.list)))
+		if err := a.correct(&s, e, is, label); err != nil {
+			return nil, fmt.Errorf("share of %s: %w", label, err)
 		}
 		if raw > 0 || s.Corrected.Value != nil && *s.Corrected.Value > 0 || i < 3 {
-			a.report.Prevalence = append(a.report.Prevalence, s)
+			out = append(out, s)
 		}
 	}
-	return nil
+	return out, nil
 }
 
 // correct fills in what the audit says about a share.
-func (a *auditing) correct(s *AuditShare, is func(string) bool, label string) error {
+func (a *auditing) correct(s *AuditShare, e *auditEnds, is func(string) bool, label string) error {
 	strata, unsure := map[string]*stats.AuditStratum{}, map[string]*stats.AuditStratum{}
-	for l, n := range a.sizes {
+	for l, n := range e.sizes {
 		strata[l], unsure[l] = &stats.AuditStratum{Size: n}, &stats.AuditStratum{Size: n}
 	}
 	total, hits, squares := 0.0, 0.0, 0.0
 	a.ordinary(func(it *AuditItem) { // in the order of the sample: sums of floats depend on it
 		l, ok := a.settled[it.Key()]
 		said, ended := a.predicted[it.Key()]
-		if !ok || !ended {
+		if !ok || !ended || !e.in(it.Episode) {
 			return
 		}
-		w, yes := a.weights[said], is(l.Label())
+		w, yes := e.weights[said], is(l.Label())
 		strata[said].Audited++
 		unsure[said].Audited++
 		strata[said].Positive += boolOrder(yes)
@@ -158,7 +218,7 @@ func (a *auditing) correct(s *AuditShare, is func(string) bool, label string) er
 	}
 	s.AuditOnly = shareOf(hits, total, total*total/squares)
 	var list, wide []stats.AuditStratum
-	for _, l := range slices.Sorted(maps.Keys(a.sizes)) {
+	for _, l := range slices.Sorted(maps.Keys(e.sizes)) {
 		list, wide = append(list, *strata[l]), append(wide, *unsure[l])
 	}
 	p, err := stats.PostStratified(list, stats.PostStratifiedOptions{})

@@ -32,6 +32,9 @@ func NewAuditor(d *logs.RunDir, t *logs.Tables, book *Taxonomy, s *AuditSample) 
 // Report evaluates the labels given so far, as [ReportAudit] does.
 func (a *Auditor) Report() (*AuditReport, error) { return ReportAudit(a.dir, a.tables, a.Book) }
 
+// ReportOpen is Report with the errors of single test items, as [ReportAuditOpen] gives them.
+func (a *Auditor) ReportOpen() (*AuditReport, error) { return ReportAuditOpen(a.dir, a.tables, a.Book) }
+
 // AuditText is one piece of evidence.
 type AuditText struct {
 	ID      string `json:"id"`

@@ -23,7 +23,7 @@ import (
 )
 
 // engineVersion changes whenever the same journal, blobs and codebook give other verdicts.
-const engineVersion = 2
+const engineVersion = 3
 
 // madeFromName is the file beside rules.jsonl that says what its rows were made from.
 const madeFromName = ".rules-made-from"
@@ -40,9 +40,11 @@ type PassOptions struct {
 type PassResult struct {
 	Verdicts []logs.VerdictRow // sorted by key
 	Configs  map[string]string // of each episode, by its id
-	Unjudged int               // attempts of foreign logs without a result of grading and without a sign that they failed
-	Reused   int               // episodes that had not changed
-	Problems []logs.Problem    // records that could not be read
+	// Ends are the attempts whose failure ended an episode, by its id. Episodes that went on, or were stopped, have none.
+	Ends     map[string]logs.VerdictKey
+	Unjudged int            // attempts of foreign logs without a result of grading and without a sign that they failed
+	Reused   int            // episodes that had not changed
+	Problems []logs.Problem // records that could not be read
 }
 
 // Pass brings verdicts/rules.jsonl of a run directory up to date, or that of a folder of tables. One episode at a time is
@@ -62,13 +64,16 @@ func Pass(ctx context.Context, d *logs.RunDir, opt PassOptions) (*PassResult, er
 	if err != nil {
 		return nil, err
 	}
-	r := &PassResult{Verdicts: []logs.VerdictRow{}, Configs: map[string]string{}}
+	r := &PassResult{Verdicts: []logs.VerdictRow{}, Configs: map[string]string{}, Ends: map[string]logs.VerdictKey{}}
 	for _, p := range made {
 		r.Verdicts = append(r.Verdicts, p.verdicts...)
 		r.Problems = append(r.Problems, p.problems...)
 		r.Unjudged += p.Unjudged
 		if p.Begun {
 			r.Configs[p.Episode] = p.Config
+		}
+		if p.End != nil {
+			r.Ends[p.Episode] = logs.VerdictKey{Episode: p.Episode, Turn: p.End[0], Attempt: p.End[1]}
 		}
 		if p.reused {
 			r.Reused++
@@ -183,10 +188,11 @@ func encodeAll[T any](enc *json.Encoder, name string, rows []T) bool {
 
 // passed is one episode in a pass. Its exported fields are a line of the file that says what the rows were made from.
 type passed struct {
-	Episode string `json:"episode"`
-	Key     string `json:"key"` // "" = not to be reused
-	Config  string `json:"config"`
-	Begun   bool   `json:"begun"`
+	Episode string  `json:"episode"`
+	Key     string  `json:"key"` // "" = not to be reused
+	Config  string  `json:"config"`
+	Begun   bool    `json:"begun"`
+	End     *[2]int `json:"end,omitempty"` // turn and attempt of the failure that ended it
 
 	Unjudged int `json:"unjudged,omitempty"`
 
@@ -221,7 +227,20 @@ func decidePassed(ctx context.Context, d *logs.RunDir, id string, t *logs.Tables
 	if len(t.Episodes) > 0 {
 		p.Begun, p.Config = true, t.Episodes[0].Config
 	}
+	p.End = endOfEpisode(t, r.Verdicts, opt.Foreign)
 	return p, nil
+}
+
+// endOfEpisode is turn and attempt of the failure that ended an episode; nil if none did. Of the log of others nobody may
+// have said how the episode ended: then it is the last attempt that has a verdict.
+func endOfEpisode(t *logs.Tables, verdicts []logs.VerdictRow, foreign bool) *[2]int {
+	if ends := AuditEnds(t, nil); len(ends) > 0 {
+		return &[2]int{ends[0].Turn, ends[0].Attempt}
+	}
+	if n := len(verdicts); foreign && n > 0 && len(t.Episodes) > 0 && t.Episodes[0].EndReason == nil {
+		return &[2]int{verdicts[n-1].Turn, verdicts[n-1].Attempt}
+	}
+	return nil
 }
 
 // episodeKey names what the verdicts of an episode follow from: the bytes of its journal, which names all else by hash, and

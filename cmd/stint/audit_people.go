@@ -29,7 +29,8 @@ func newAuditSampleCmd(e *env) *cobra.Command {
 		Short: "Draw a blind sample of verdicts for people to check",
 		Long: `sample draws ends of episodes for people to check: at least four of every predicted label,
 the rest by the square root of how often it was predicted. A tenth comes twice, and a tenth
-as many made items with a known answer are mixed in. It writes DIR/verdicts/audit/sample.json;
+as many made items with a known answer are mixed in. Of 60 and more a third is for changes of
+the codebook, the rest to test it. It writes DIR/verdicts/audit/sample.json;
 labels are kept by attempt, so that another sample (--replace) loses none.`,
 		Example: "  " + e.Self + " audit sample runs/demo --n 60",
 		Args:    cobra.ExactArgs(1),
@@ -85,7 +86,7 @@ func auditSample(ctx context.Context, e *env, dir string, opt classify.AuditOpti
 			return err
 		}
 	}
-	drawn, ends, repeats, made := 0, 0, 0, 0
+	drawn, ends, repeats, made, dev := 0, 0, 0, 0, 0
 	rowsOf := [][]string{{"predicted", "ends", "drawn"}}
 	for _, st := range s.Strata {
 		drawn, ends = drawn+st.Drawn, ends+st.Size
@@ -94,9 +95,13 @@ func auditSample(ctx context.Context, e *env, dir string, opt classify.AuditOpti
 	for i := range s.Items {
 		repeats += boolRank(s.Items[i].Repeats != "")
 		made += boolRank(s.Items[i].Attention != "")
+		dev += boolRank(s.Items[i].Ordinary() && s.Items[i].Split == classify.SplitDev)
 	}
 	printColumns(e.Stdout, append(rowsOf, []string{"all", fmt.Sprint(ends), fmt.Sprint(drawn)}))
 	fmt.Fprintf(e.Stdout, "\n%s to label: with %d that come twice and %d made ones\n", plural(len(s.Items), "item"), repeats, made)
+	if dev > 0 {
+		fmt.Fprintf(e.Stdout, "%d are for changes of the codebook, %d to test it\n", dev, drawn-dev)
+	}
 	e.next("audit serve %s   # or audit tty; whoever labels should not have read the table above", shellQuote(dir))
 	return nil
 }
@@ -195,7 +200,7 @@ func auditServe(ctx context.Context, e *env, dir, addr string, who labeller) err
 }
 
 func newAuditReportCmd(e *env) *cobra.Command {
-	var asJSON bool
+	var asJSON, test bool
 	cmd := &cobra.Command{
 		Use:   "report DIR",
 		Short: "What people found: agreement, corrected shares, can the judge be trusted?",
@@ -203,13 +208,17 @@ func newAuditReportCmd(e *env) *cobra.Command {
 with intervals, precision and recall by label, the share of every cause among the ends of
 episodes as predicted, from the audit alone, and corrected by the audit, and whether a judge
 passes the gate: alpha with people at least .70 for levels and .60 for leaves, and not more
-than .10 under that of people with each other.`,
+than .10 under that of people with each other. A sample of 60 and more is split: which verdicts
+people did not confirm is listed for the third that is for development. After a change of the
+codebook rules and judges are judged by the rest, the test items, unless --test had listed those
+under an earlier codebook.`,
 		Example: "  " + e.Self + " audit report runs/demo\n  " + e.Self + " audit report runs/demo --json",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(_ *cobra.Command, args []string) error {
-			return auditReport(e, args[0], asJSON)
+			return auditReport(e, args[0], asJSON, test)
 		},
 	}
+	cmd.Flags().BoolVar(&test, "test", false, "list the verdicts on test items too, which spends them for later codebooks")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -234,12 +243,19 @@ func auditOf(d *logs.RunDir, t *logs.Tables) (*classify.AuditReport, error) {
 	return classify.ReportAudit(d, t, book)
 }
 
-func auditReport(e *env, dir string, asJSON bool) error {
+func auditReport(e *env, dir string, asJSON, test bool) error {
 	d, a, err := openAudit(e, dir)
 	if err != nil {
 		return err
 	}
-	r, err := a.Report()
+	read := a.Report
+	if test {
+		if err := classify.MarkTestSeen(d, a.Book.Hash()); err != nil {
+			return err
+		}
+		read = a.ReportOpen
+	}
+	r, err := read()
 	if err != nil {
 		return err
 	}

@@ -30,6 +30,7 @@ func printAudit(w io.Writer, r *classify.AuditReport) {
 	printAgreement(w, r)
 	printScores(w, r)
 	printShares(w, r)
+	printConfigShares(w, r)
 	for _, j := range r.Judges {
 		if j.Passed {
 			fmt.Fprintf(w, "\njudge %s passed the gate on %d items\n", clean(j.Judge), j.Items)
@@ -56,6 +57,9 @@ func printAudit(w io.Writer, r *classify.AuditReport) {
 		x := r.Errors[i]
 		return fmt.Sprintf("%s: predicted %s, people say %s", x.Verdict, x.Predicted, x.Label)
 	})
+	if r.Hidden > 0 {
+		fmt.Fprintf(w, "\n%d more among the %d test items: --test lists them, which spends the test for later codebooks\n", r.Hidden, r.Test)
+	}
 	list("causes that no leaf describes", len(r.Unlisted), func(i int) string { return r.Unlisted[i] })
 	list("notes", len(r.Warnings), func(i int) string { return r.Warnings[i] })
 }
@@ -92,6 +96,10 @@ func printAgreement(w io.Writer, r *classify.AuditReport) {
 	if few {
 		fmt.Fprintln(w, "few: below 20 items, too few to say how far anybody agrees")
 	}
+	if r.Judged != "" {
+		fmt.Fprintf(w, "rules and judges: the %d test items alone\n", r.Test)
+	}
+	printLeafPairs(w, r)
 	for i := range r.Agreement {
 		g := &r.Agreement[i]
 		if g.Level != "l1" || g.Abstained != "a class" || g.Pairs == 0 || g.Who == "itself" {
@@ -108,6 +116,49 @@ func printAgreement(w io.Writer, r *classify.AuditReport) {
 		}
 		printColumns(w, table)
 	}
+}
+
+// printLeafPairs is the confusion matrix of leaves, without its empty cells.
+func printLeafPairs(w io.Writer, r *classify.AuditReport) {
+	for i := range r.Agreement {
+		g := &r.Agreement[i]
+		if g.Level != "leaf" || g.Abstained != "a class" || g.Pairs == 0 || g.Who == "itself" {
+			continue
+		}
+		fmt.Fprintf(w, "\n%s → people, by leaf\n", clean(g.Who))
+		for k, row := range g.Table {
+			var parts []string
+			for c, n := range row {
+				if n > 0 {
+					parts = append(parts, fmt.Sprintf("%s %d", g.Labels[c], n))
+				}
+			}
+			if len(parts) > 0 {
+				fmt.Fprintf(w, "  %s → %s\n", g.Labels[k], strings.Join(parts, ", "))
+			}
+		}
+	}
+}
+
+// printConfigShares gives the corrected shares of levels for every configuration.
+func printConfigShares(w io.Writer, r *classify.AuditReport) {
+	if len(r.Configs) == 0 {
+		return
+	}
+	fmt.Fprintf(w, "\ncorrected share by configuration\n")
+	rows := [][]string{{"configuration", "ends", "audited", "drift", "infra", "bench"}}
+	for _, c := range r.Configs {
+		cells := []string{clean(c.Config), fmt.Sprint(c.Ends), fmt.Sprint(c.Audited)}
+		for _, l1 := range []string{"drift", "infra", "bench"} {
+			for _, s := range c.Prevalence {
+				if s.Label == l1 {
+					cells = append(cells, measured(s.Corrected))
+				}
+			}
+		}
+		rows = append(rows, cells)
+	}
+	printColumns(w, rows)
 }
 
 func sharesOf(g *classify.AuditAgreement) string {
@@ -135,7 +186,7 @@ func printShares(w io.Writer, r *classify.AuditReport) {
 		return
 	}
 	fmt.Fprintf(w, "\nshare of the ends of episodes by cause\n")
-	rows := [][]string{{"cause", "as predicted", "audit only", "corrected", "at most"}}
+	rows := [][]string{{"cause", "as predicted", "audit only", "corrected", "at most", "of these episodes"}}
 	few := false
 	for _, s := range r.Prevalence {
 		most, label := "–", s.Label
@@ -145,10 +196,10 @@ func printShares(w io.Writer, r *classify.AuditReport) {
 		if s.Few {
 			label, few = label+" *", true
 		}
-		rows = append(rows, []string{label, measured(s.Raw), measured(s.AuditOnly), measured(s.Corrected), most})
+		rows = append(rows, []string{label, measured(s.Raw), measured(s.AuditOnly), measured(s.Corrected), most, measured(s.These)})
 	}
 	printColumns(w, rows)
-	fmt.Fprintln(w, "corrected: post-stratified by the verdict; at most: if all that people could not tell were of this cause")
+	fmt.Fprintln(w, "corrected: post-stratified by the verdict; at most: if all that people could not tell were of this cause;\nof these episodes: corrected, without the chance that made them and not others")
 	if few {
 		fmt.Fprintln(w, "* fewer than 5 audited items have it")
 	}

@@ -218,8 +218,9 @@ type verdictCounts struct {
 	Failed    int                    `json:"failed_attempts"`
 	Unjudged  int                    `json:"unjudged_attempts,omitempty"` // of foreign logs: no result of grading, no sign of a failure
 	Episodes  int                    `json:"episodes_with_failures"`
+	Ends      int                    `json:"ends"` // episodes that a failure ended: what the shares are of
 	Configs   []string               `json:"configs"`
-	L1        map[string]int         `json:"l1"`
+	L1        map[string]int         `json:"l1"` // of failed attempts
 	Leaves    []leafCount            `json:"leaves"`
 	Origins   map[string]int         `json:"origins"`   // of drift
 	Recovered map[string]int         `json:"recovered"` // events the agent got over; never a cause
@@ -235,8 +236,11 @@ type verdictCounts struct {
 type leafCount struct {
 	Leaf    string         `json:"leaf"`
 	Title   string         `json:"title"`
-	N       int            `json:"n"`
-	Configs map[string]int `json:"configs"`
+	N       int            `json:"n"`       // failed attempts
+	Configs map[string]int `json:"configs"` // the same by configuration
+	// Ends are the episodes that ended by it: of the failures of one turn many have one cause.
+	Ends       int            `json:"ends"`
+	ConfigEnds map[string]int `json:"config_ends"`
 }
 
 // countVerdicts counts the verdict of each attempt that counts: of the rules as they are now, and of judges and people.
@@ -268,7 +272,12 @@ func countVerdicts(r *classify.PassResult, all []logs.VerdictRow, book *classify
 			leaf = *v.Leaf
 		}
 		if byLeaf[leaf] == nil {
-			byLeaf[leaf] = &leafCount{Leaf: leaf, Configs: map[string]int{}}
+			byLeaf[leaf] = &leafCount{Leaf: leaf, Configs: map[string]int{}, ConfigEnds: map[string]int{}}
+		}
+		if end, ok := r.Ends[v.Episode]; ok && end == v.Key() {
+			c.Ends++
+			byLeaf[leaf].Ends++
+			byLeaf[leaf].ConfigEnds[config[v.Episode]]++
 		}
 		byLeaf[leaf].N++
 		byLeaf[leaf].Configs[config[v.Episode]]++
@@ -315,7 +324,7 @@ func (c *verdictCounts) print(w io.Writer) error {
 		_, err := fmt.Fprintln(w, "no attempt failed")
 		return err
 	}
-	fmt.Fprintf(w, "%s in %s · %s\n", plural(c.Failed, "failed attempt"), plural(c.Episodes, "episode"), c.Taxonomy)
+	fmt.Fprintf(w, "%s in %s, %d of which ended by a failure · %s\n", plural(c.Failed, "failed attempt"), plural(c.Episodes, "episode"), c.Ends, c.Taxonomy)
 	columns := c.Configs
 	if len(columns) > maxConfigColumns || len(columns) < 2 {
 		columns = nil
@@ -328,11 +337,11 @@ func (c *verdictCounts) print(w io.Writer) error {
 		fmt.Fprintf(w, "\n! %s\n", clean(c.Banner))
 	}
 	fmt.Fprintln(w)
-	head := []string{"cause"}
+	head := []string{"cause of the end"}
 	for _, n := range columns {
 		head = append(head, clean(short[n]))
 	}
-	rows := [][]string{append(head, "all", "share")}
+	rows := [][]string{append(head, "ends", "share", "failed attempts")}
 	for _, l1 := range []string{"drift", "infra", "bench", "unknown"} {
 		if c.L1[l1] > 0 {
 			rows = append(rows, c.level(l1, columns)...)
@@ -356,11 +365,11 @@ func (c *verdictCounts) level(l1 string, columns []string) [][]string {
 
 // row is the sum over the leaves that belong to it.
 func (c *verdictCounts) row(name string, columns []string, belongs func(leaf string) bool) []string {
-	all, by := 0, map[string]int{}
+	attempts, ends, by := 0, 0, map[string]int{}
 	for _, l := range c.Leaves {
 		if belongs(l.Leaf) {
-			all += l.N
-			for k, n := range l.Configs {
+			attempts, ends = attempts+l.N, ends+l.Ends
+			for k, n := range l.ConfigEnds {
 				by[k] += n
 			}
 		}
@@ -369,7 +378,11 @@ func (c *verdictCounts) row(name string, columns []string, belongs func(leaf str
 	for _, k := range columns {
 		cells = append(cells, dash(by[k]))
 	}
-	return append(cells, fmt.Sprint(all), fmt.Sprintf("%.0f %%", 100*float64(all)/float64(c.Failed)))
+	share := "–"
+	if c.Ends > 0 {
+		share = fmt.Sprintf("%.0f %%", 100*float64(ends)/float64(c.Ends))
+	}
+	return append(cells, dash(ends), share, fmt.Sprint(attempts))
 }
 
 // printColumns prints a table: the first column flush left, numbers flush right.
