@@ -265,6 +265,22 @@ func TestSearchEpisode(t *testing.T) {
 	}
 }
 
+func TestShownText(t *testing.T) {
+	for in, want := range map[string]string{
+		`{"command":"echo \"a\"\nls"}`:                                          "echo \"a\"\nls",
+		`{"path":"a.py","old":"x\ny","n":3}`:                                    "path: a.py\nold:\nx\ny\nn: 3\n",
+		`{"command":"cat \u003e f` + "\n[… 9 bytes left out …]\n" + `\"end\""}`: "cat > f\n[… 9 bytes left out …]\n\"end\"\"}",
+		"cat SPEC.md": "cat SPEC.md", `{"a":`: `{"a":`, "{}": "{}",
+	} {
+		if got := shownText(logs.EventToolCall, in); got != want {
+			t.Errorf("%s: %q, want %q", in, got, want)
+		}
+		if got := shownText(logs.EventToolResult, in); got != in {
+			t.Errorf("a result became %q", got)
+		}
+	}
+}
+
 // TestTranscriptPages goes through a long transcript by its links, and opens deep links.
 func TestTranscriptPages(t *testing.T) {
 	s := &session{}

@@ -6,6 +6,7 @@ import (
 	"html/template"
 	"net/http"
 	"net/url"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -78,6 +79,7 @@ type proofLink struct {
 	*proof
 	Line string
 	Byte string
+	Said template.HTML // the beginning of the line
 }
 
 // A lineView is a line of a transcript.
@@ -87,7 +89,7 @@ type lineView struct {
 	Label  string // who did what
 	Stamp  string // time
 	Tokens string
-	Short  template.HTML // of a call: what was called
+	Short  template.HTML // of a call: what was called; of another line its whole text, if that is short
 	Folded bool          // a call: the texts are shown when it is opened
 	Open   bool
 	Bad    bool
@@ -143,7 +145,9 @@ func (s *Server) transcript(q *request) error {
 	if err := v.fill(q, e, shown[max(v.From-1, 0):v.To], proofs); err != nil {
 		return err
 	}
-	v.proofs(q, e, proofs)
+	if err := v.proofs(q, e, proofs); err != nil {
+		return err
+	}
 	s.aroundTranscript(q)
 	q.head.crumb("transcript", "")
 	q.head.Title = "transcript of " + q.head.Title
@@ -290,7 +294,9 @@ func (v *transcriptView) fill(q *request, e *attemptEvents, indices []int, proof
 }
 
 // proofs lists what the verdicts about this attempt rest on.
-func (v *transcriptView) proofs(q *request, e *attemptEvents, all []*proof) {
+func (v *transcriptView) proofs(q *request, e *attemptEvents, all []*proof) error {
+	at := map[int]int{} // index of an event → index of the link
+	var want []int
 	for _, p := range all {
 		if q.Attempt.Attempt == nil || p.Turn != q.Attempt.Turn || p.Attempt != *q.Attempt.Attempt || p.File == "" {
 			continue
@@ -298,12 +304,24 @@ func (v *transcriptView) proofs(q *request, e *attemptEvents, all []*proof) {
 		link := proofLink{proof: p, Line: lineHref(q.Study, q.Attempt, p.File, p.Offset), Byte: rawHref(q.Study, q.Attempt, p.File, p.Offset, p.Length)}
 		if i, ok := e.find(p.File, p.Offset); ok {
 			link.Line = transcriptHref(q.Study, q.Attempt, e.lines[i].Seq)
+			at[i] = len(v.Proofs)
+			want = append(want, i)
 		}
 		if name := p.checkOf(); name != "" {
 			link.Line = v.Attempt + "#check-" + url.PathEscape(name)
 		}
 		v.Proofs = append(v.Proofs, link)
 	}
+	rows, err := e.read(want)
+	if err != nil {
+		return err
+	}
+	for i, k := range at {
+		if row := rows[e.lines[i].Seq]; row != nil {
+			v.Proofs[k].Said = visible(oneLine(shownText(row.Kind, row.Text), 120))
+		}
+	}
+	return nil
 }
 
 // aroundTranscript leads to the transcripts of the attempts before and after.
@@ -354,11 +372,20 @@ func (w *lineWriter) line(r *logs.EventRow) *lineView {
 		l.Short = w.marked(oneLine(r.Text, 160))
 		l.Bad = r.ExitCode != nil && *r.ExitCode != 0
 		w.part(l, "", r, false)
+	case logs.EventMessage:
+		w.part(l, "", r, true)
 	default:
+		if len(r.Text) <= shortText && !strings.Contains(r.Text, "\n") {
+			l.Short = w.marked(r.Text)
+			break
+		}
 		w.part(l, "", r, true)
 	}
 	return l
 }
+
+// shortText is how long a text may be that stands on the first line of its event.
+const shortText = 200
 
 // answer folds what answered a call into its line.
 func (w *lineWriter) answer(l *lineView, call, r *logs.EventRow) {
@@ -417,7 +444,7 @@ func labelOf(r *logs.EventRow) string {
 func callText(arguments string) string {
 	var o map[string]json.RawMessage
 	if json.Unmarshal([]byte(arguments), &o) != nil {
-		return arguments
+		return shownText(logs.EventToolCall, arguments)
 	}
 	for _, key := range []string{"command", "cmd", "script", "code", "file_path", "filePath", "path", "pattern", "query", "url", "prompt", "description"} {
 		var text string
@@ -428,6 +455,9 @@ func callText(arguments string) string {
 	return arguments
 }
 
+// firstArgument is what stands before the first argument of a call, if that is a text.
+var firstArgument = regexp.MustCompile(`^\s*\{\s*"[^"\\]{1,60}"\s*:\s*"`)
+
 // shownText is the text of an event as it is shown: the arguments of a call without the escapes of JSON.
 func shownText(kind, text string) string {
 	if kind != logs.EventToolCall {
@@ -436,6 +466,9 @@ func shownText(kind, text string) string {
 	fields, ok := fieldsOf([]byte(text))
 	switch {
 	case !ok || len(fields) == 0:
+		if at := firstArgument.FindStringIndex(text); at != nil { // it was shortened
+			return unquote([]byte(`"` + text[at[1]:] + `"`))
+		}
 		return text
 	case len(fields) == 1:
 		return fields[0].Text
