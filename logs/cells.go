@@ -124,6 +124,9 @@ func separator(path string, head []byte) (sep rune, guesses []string, err error)
 
 // clip shortens text for a message.
 func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
 	if r := []rune(s); len(r) > n {
 		return string(r[:n]) + "…"
 	}

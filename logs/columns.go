@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strconv"
 	"time"
+	"unsafe"
 )
 
 // columnKind is the type of a table's column.
@@ -26,6 +27,8 @@ type column struct {
 	kind     columnKind
 	nullable bool
 	index    []int
+	offset   uintptr // of the field in its row
+	narrow   bool    // an int of 32 bits
 }
 
 // columnsOf lists the columns of a row type in the order of its fields.
@@ -33,16 +36,18 @@ func columnsOf[T any]() []column {
 	return fieldColumns(reflect.TypeFor[T](), nil)
 }
 
-func fieldColumns(t reflect.Type, prefix []int) []column {
+func fieldColumns(t reflect.Type, prefix []int) []column { return columnsAt(t, prefix, 0) }
+
+func columnsAt(t reflect.Type, prefix []int, offset uintptr) []column {
 	var cols []column
 	for i := range t.NumField() {
 		f := t.Field(i)
 		index := append(append([]int{}, prefix...), i)
 		if f.Anonymous {
-			cols = append(cols, fieldColumns(f.Type, index)...)
+			cols = append(cols, columnsAt(f.Type, index, offset+f.Offset)...)
 			continue
 		}
-		c := column{name: f.Tag.Get("col"), index: index}
+		c := column{name: f.Tag.Get("col"), index: index, offset: offset + f.Offset}
 		ft := f.Type
 		if ft.Kind() == reflect.Pointer {
 			c.nullable, ft = true, ft.Elem()
@@ -53,7 +58,7 @@ func fieldColumns(t reflect.Type, prefix []int) []column {
 		case ft.Kind() == reflect.String:
 			c.kind = textColumn
 		case ft.Kind() == reflect.Int, ft.Kind() == reflect.Int64:
-			c.kind = intColumn
+			c.kind, c.narrow = intColumn, ft.Size() == 4
 		case ft.Kind() == reflect.Uint64:
 			c.kind = uintColumn
 		case ft.Kind() == reflect.Float64:
@@ -80,6 +85,22 @@ func (c *column) value(row reflect.Value) (v reflect.Value, null bool) {
 		v = v.Elem()
 	}
 	return v, false
+}
+
+// at points to the value in a row, nil if it is null. Rows by the million are written without reflection.
+func (c *column) at(row unsafe.Pointer) unsafe.Pointer {
+	p := unsafe.Add(row, c.offset)
+	if c.nullable {
+		return *(*unsafe.Pointer)(p)
+	}
+	return p
+}
+
+func (c *column) intAt(p unsafe.Pointer) int64 {
+	if c.narrow {
+		return int64(*(*int32)(p))
+	}
+	return *(*int64)(p)
 }
 
 // set stores v, of the column's Go type, in the field of a row.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"reflect"
 	"time"
 	"unsafe"
 
@@ -96,22 +95,22 @@ func writeColumn[T any](cw file.ColumnChunkWriter, c *column, rows []T) (err err
 	case listColumn:
 		return writeLists(cw.(*file.ByteArrayColumnChunkWriter), c, rows)
 	case textColumn:
-		values, defs := present(c, rows, func(v reflect.Value) parquet.ByteArray { return textBytes(v.String()) })
+		values, defs := present(c, rows, func(p unsafe.Pointer) parquet.ByteArray { return textBytes(*(*string)(p)) })
 		err = writeTexts(cw.(*file.ByteArrayColumnChunkWriter), values, defs)
 	case intColumn:
-		values, defs := present(c, rows, reflect.Value.Int)
+		values, defs := present(c, rows, c.intAt)
 		_, err = cw.(*file.Int64ColumnChunkWriter).WriteBatch(values, defs, nil)
 	case uintColumn:
-		values, defs := present(c, rows, func(v reflect.Value) int64 { return int64(v.Uint()) })
+		values, defs := present(c, rows, func(p unsafe.Pointer) int64 { return int64(*(*uint64)(p)) })
 		_, err = cw.(*file.Int64ColumnChunkWriter).WriteBatch(values, defs, nil)
 	case floatColumn:
-		values, defs := present(c, rows, reflect.Value.Float)
+		values, defs := present(c, rows, func(p unsafe.Pointer) float64 { return *(*float64)(p) })
 		_, err = cw.(*file.Float64ColumnChunkWriter).WriteBatch(values, defs, nil)
 	case boolColumn:
-		values, defs := present(c, rows, reflect.Value.Bool)
+		values, defs := present(c, rows, func(p unsafe.Pointer) bool { return *(*bool)(p) })
 		_, err = cw.(*file.BooleanColumnChunkWriter).WriteBatch(values, defs, nil)
 	case timeColumn:
-		values, defs := present(c, rows, func(v reflect.Value) int64 { return v.Addr().Interface().(*time.Time).UnixMilli() })
+		values, defs := present(c, rows, func(p unsafe.Pointer) int64 { return (*time.Time)(p).UnixMilli() })
 		_, err = cw.(*file.Int64ColumnChunkWriter).WriteBatch(values, defs, nil)
 	default:
 		err = errors.New("no way to write it")
@@ -149,17 +148,18 @@ func writeTexts(cw *file.ByteArrayColumnChunkWriter, values []parquet.ByteArray,
 func textBytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
 
 // present collects the values of a column that are not null, and the levels if it may be.
-func present[T, V any](c *column, rows []T, value func(reflect.Value) V) (values []V, defs []int16) {
-	values = make([]V, 0, len(rows))
+func present[T, V any](c *column, rows []T, value func(unsafe.Pointer) V) (values []V, defs []int16) {
 	if c.nullable {
 		defs = make([]int16, len(rows))
+	} else {
+		values = make([]V, 0, len(rows))
 	}
 	for i := range rows {
-		v, null := c.value(reflect.ValueOf(&rows[i]).Elem())
-		if null {
+		p := c.at(unsafe.Pointer(&rows[i]))
+		if p == nil {
 			continue
 		}
-		values = append(values, value(v))
+		values = append(values, value(p))
 		if c.nullable {
 			defs[i] = 1
 		}
@@ -173,12 +173,12 @@ func writeLists[T any](cw *file.ByteArrayColumnChunkWriter, c *column, rows []T)
 	var values []parquet.ByteArray
 	var defs, reps []int16
 	for i := range rows {
-		list, _ := c.value(reflect.ValueOf(&rows[i]).Elem())
-		if list.Len() == 0 {
+		list := *(*[]string)(c.at(unsafe.Pointer(&rows[i])))
+		if len(list) == 0 {
 			defs, reps = append(defs, 0), append(reps, 0)
 		}
-		for j := range list.Len() {
-			values = append(values, textBytes(list.Index(j).String()))
+		for j, text := range list {
+			values = append(values, textBytes(text))
 			defs, reps = append(defs, 1), append(reps, int16(min(j, 1)))
 		}
 	}
@@ -187,18 +187,17 @@ func writeLists[T any](cw *file.ByteArrayColumnChunkWriter, c *column, rows []T)
 }
 
 // rowBytes is about how much room a row takes.
-func rowBytes(cols []column, row reflect.Value) int64 {
+func rowBytes(cols []column, row unsafe.Pointer) int64 {
 	n := 8 * int64(len(cols))
 	for i := range cols {
 		switch c := &cols[i]; c.kind {
 		case textColumn:
-			if v, null := c.value(row); !null {
-				n += int64(v.Len())
+			if p := c.at(row); p != nil {
+				n += int64(len(*(*string)(p)))
 			}
 		case listColumn:
-			v, _ := c.value(row)
-			for j := range v.Len() {
-				n += int64(v.Index(j).Len())
+			for _, text := range *(*[]string)(c.at(row)) {
+				n += int64(len(text))
 			}
 		}
 	}

@@ -46,6 +46,7 @@ type eventBuilder struct {
 	base  int    // events that have left
 	start int    // number of the attempt's first event
 	raw   []byte // the record that is being read
+	usage string // in it, if its decoder has found that
 	torn  bool   // its line has no end
 
 	// Of the line that is being read.

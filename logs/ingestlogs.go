@@ -22,11 +22,8 @@ type LogIngest struct {
 // maxListedProblems bounds the list of what could not be read; all of them are counted, and are rows of the events.
 const maxListedProblems = 10_000
 
-// portion is how many rows, and how many bytes of events' texts, are handed to the tables at a time.
-const (
-	portion     = 4096
-	portionText = 1 << 20
-)
+// portion is how many rows are handed to the tables at a time. Events go to theirs one by one.
+const portion = 4096
 
 // IngestLogs writes everything that r reads into the tables of the folder out, and beside them files.json: what each
 // file was taken for. It holds a few thousand rows at a time, and the rows of episodes, which come sorted. The files
@@ -45,9 +42,9 @@ func IngestLogs(ctx context.Context, r *Reader, out string, onRecord func(n int)
 		*part = Tables{}
 		return err
 	}
-	rows, text := 0, 0
-	for r.Next() {
-		switch rec := r.Record(); {
+	rows := 0
+	for rec := range r.rest() {
+		switch {
 		case rec.Problem != nil:
 			if res.Bad++; len(res.Problems) < maxListedProblems {
 				res.Problems = append(res.Problems, *rec.Problem)
@@ -58,14 +55,15 @@ func IngestLogs(ctx context.Context, r *Reader, out string, onRecord func(n int)
 			last.Episodes = append(last.Episodes, *rec.Episode)
 		case rec.Verdict != nil:
 			last.Verdicts = append(last.Verdicts, *rec.Verdict)
+		case rec.Event != nil:
+			res.Events++
+			if err := w.events.addRow(rec.Event); err != nil {
+				return nil, err
+			}
 		default:
 			part.appendRecord(rec)
-			if rec.Event != nil {
-				text += len(rec.Event.Text)
-			}
 		}
-		if rows++; rows%portion == 0 || text > portionText {
-			text = 0
+		if rows++; rows%portion == 0 {
 			if err := cmp.Or(ctx.Err(), flush()); err != nil {
 				return nil, err
 			}
@@ -95,7 +93,7 @@ func IngestLogs(ctx context.Context, r *Reader, out string, onRecord func(n int)
 	return res, writeFileReports(filepath.Join(out, "files.json"), res.Files)
 }
 
-// appendRecord appends a row to its table.
+// appendRecord appends a row, which is no event, to its table.
 func (t *Tables) appendRecord(r LogRecord) {
 	switch {
 	case r.Turn != nil:
@@ -106,8 +104,6 @@ func (t *Tables) appendRecord(r LogRecord) {
 		t.Attempts = append(t.Attempts, *r.Attempt)
 	case r.Check != nil:
 		t.Checks = append(t.Checks, *r.Check)
-	case r.Event != nil:
-		t.Events = append(t.Events, *r.Event)
 	}
 }
 

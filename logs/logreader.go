@@ -70,7 +70,7 @@ type Reader struct {
 	drop    []func()
 	doubts  []Problem
 
-	next  func() (LogRecord, bool)
+	next  func() (LogRecord, bool) // nil before the first one
 	stop  func()
 	cur   LogRecord
 	err   error
@@ -97,7 +97,6 @@ func Open(opt ReaderOptions, paths ...string) (*Reader, error) {
 	}
 	r.whole, r.columns = opt.Text, opt.Columns
 	r.recognise(formats, files, opt.Format != "")
-	r.next, r.stop = iter.Pull(r.records())
 	return r, nil
 }
 
@@ -219,9 +218,27 @@ func (r *Reader) records() iter.Seq[LogRecord] {
 
 // Next reads on; false at the end or after an error.
 func (r *Reader) Next() bool {
+	if r.next == nil {
+		r.next, r.stop = iter.Pull(r.records())
+	}
 	rec, ok := r.next()
+	if rec.Event != nil {
+		kept := *rec.Event
+		rec.Event = &kept
+	}
 	r.cur = rec
 	return ok
+}
+
+// rest are the records that Next has not read, quicker than by Next: the row of an event is good until the next one.
+func (r *Reader) rest() iter.Seq[LogRecord] {
+	if r.next == nil {
+		return r.records()
+	}
+	return func(yield func(LogRecord) bool) {
+		for r.Next() && yield(r.cur) {
+		}
+	}
 }
 
 // Record is what Next read. Its row is the caller's to keep.

@@ -99,6 +99,7 @@ type claudePart struct {
 func (r *claudeReader) line(_ []byte, decoded any) error {
 	rec := decoded.(*claudeRecord)
 	l := &rec.claudeLine
+	r.usage = rec.usage
 	if t := wallTime(l.Timestamp); t != nil {
 		r.time = t
 	}

@@ -164,7 +164,7 @@ func (b *eventBuilder) readRecord(raw []byte, isUTF8, twice bool) {
 	if b.sink == nil {
 		return
 	}
-	b.raw = raw
+	b.raw, b.usage = raw, ""
 	r := b.sink.report()
 	r.Records++
 	if !isUTF8 {
@@ -321,7 +321,7 @@ func (s *rowSink) hold() {
 // release lets go of the first events.
 func (s *rowSink) release(n int) {
 	for i := range s.events[:n] {
-		e := s.events[i]
+		e := &s.events[i]
 		s.texts -= len(e.Text)
 		if e.Kind == EventModelAnswer || e.Kind == EventUsage {
 			s.sums.add(e.Tokens)
@@ -334,8 +334,7 @@ func (s *rowSink) release(n int) {
 				s.last = e.Time
 			}
 		}
-		s.texts -= len(e.Text)
-		s.send(LogRecord{Event: &e})
+		s.send(LogRecord{Event: e}) // whoever keeps it makes a copy
 	}
 	rest := copy(s.events, s.events[n:])
 	clear(s.events[rest:])

@@ -1,9 +1,6 @@
 package logs
 
-import (
-	"encoding/binary"
-	"math/bits"
-)
+import "unicode/utf8"
 
 // skimmer walks once through one JSON value. It accepts exactly what encoding/json accepts and decodes nothing that is
 // not asked for; texts are spans of the input. After the first fault bad is true and nothing more is read.
@@ -21,15 +18,16 @@ import (
 //
 // A list is walked through in the same way, with brackets and without keys. Every value has to be read or skipped.
 type skimmer struct {
-	b     []byte
-	at    int
-	depth int
-	bad   bool
-	valid bool   // the input is known to be UTF-8
-	odd   bool   // a value was of another kind than it was asked for
-	first bool   // nothing was read yet of the innermost object or list
-	name  []byte // room for a key with escapes
-	keys  keyWatch
+	b       []byte
+	at      int
+	depth   int
+	bad     bool
+	valid   bool   // the input is known to be UTF-8
+	odd     bool   // a value was of another kind than it was asked for
+	first   bool   // nothing was read yet of the innermost object or list
+	name    []byte // room for a key with escapes
+	keys    keyWatch
+	usageAt int // of the first key "usage" with a colon right behind it: where its value begins, 0 = there was none
 }
 
 // maxSkimDepth is the nesting that encoding/json allows.
@@ -109,9 +107,12 @@ func (s *skimmer) key() []byte {
 		return nil
 	}
 	s.at++
+	if n := len(t.raw) - len("usage"); s.usageAt == 0 && n >= 0 && t.raw[n] == 'u' && string(t.raw[n:]) == "usage" && (n == 0 || t.raw[n-1] == '"') && s.b[s.at-2] == '"' {
+		s.usageAt = s.at
+	}
 	name := t.raw
-	if !t.plain {
-		s.name = t.appendTo(s.name[:0], len(t.raw))
+	if !t.plain || !s.valid && !utf8.Valid(name) {
+		s.name = t.appendTo(s.name[:0], maxGrowth*len(t.raw))
 		name = s.name
 	}
 	s.keys.key(name)
@@ -250,75 +251,4 @@ func (s *skimmer) number() {
 		return
 	}
 	s.at = i
-}
-
-const (
-	everyByte = 0x0101010101010101
-	highBits  = 0x8080808080808080
-)
-
-// unusual marks, in the high bits, the bytes of a word that need a look within a string: quote, backslash and control
-// characters. Above the lowest mark there may be wrong ones.
-func unusual(w uint64) uint64 {
-	quote, back := w^(everyByte*'"'), w^(everyByte*'\\')
-	return ((quote-everyByte)&^quote | (back-everyByte)&^back | (w-everyByte*' ')&^w) & highBits
-}
-
-// quoted reads the string that begins here.
-func (s *skimmer) quoted() skimText {
-	b, i, plain := s.b, s.at+1, true
-	from := i
-	for {
-		for i+17 <= len(b) { // one more for what follows a backslash
-			m := unusual(binary.LittleEndian.Uint64(b[i:]))
-			if m == 0 {
-				if m = unusual(binary.LittleEndian.Uint64(b[i+8:])); m == 0 {
-					i += 16
-					continue
-				}
-				i += 8
-			}
-			i += bits.TrailingZeros64(m) >> 3
-			if b[i] != '\\' || !shortEscapes[b[i+1]] {
-				break
-			}
-			plain = false
-			i += 2
-		}
-		for i < len(b) && b[i] >= ' ' && b[i] != '"' && b[i] != '\\' {
-			i++
-		}
-		if i >= len(b) || b[i] < ' ' {
-			s.fault()
-			return skimText{}
-		}
-		if b[i] == '"' {
-			s.at = i + 1
-			return skimText{raw: b[from:i:i], plain: plain, valid: s.valid, present: true}
-		}
-		plain = false
-		n := escapeLen(b[i:])
-		if n == 0 {
-			s.fault()
-			return skimText{}
-		}
-		i += n
-	}
-}
-
-// shortEscapes are what may follow a backslash, but u.
-var shortEscapes = [256]bool{'"': true, '\\': true, '/': true, 'b': true, 'f': true, 'n': true, 'r': true, 't': true}
-
-// escapeLen is the length of the escape at the beginning of b, 0 if it is none.
-func escapeLen(b []byte) int {
-	switch {
-	case len(b) < 2:
-	case shortEscapes[b[1]]:
-		return 2
-	case b[1] == 'u':
-		if _, ok := hex4(b[2:]); ok {
-			return 6
-		}
-	}
-	return 0
 }

@@ -3,6 +3,7 @@ package logs
 import (
 	"bytes"
 	"encoding/json"
+	"math/rand/v2"
 	"reflect"
 	"strings"
 	"testing"
@@ -16,7 +17,7 @@ func FuzzSkim(f *testing.F) {
 		`"\u00e9\ud83d\ude00\ud83d\ud83d\ude00\ud800x\udc00"`, `"\ud800\u0041"`, `"\uD83D\uDE0"`, `"\x"`, `"\`, `"abc`, "\"a\tb\"", "\"\xff\xc3\x28\xe2\x82\"", "\"\u2028\x7f\"",
 		`{"\u0061":"escaped key"}`, `{"a":tru}`, `nul`, `true`, `-`, `-0`, `-01`, `01`, `1.`, `.5`, `1e`, `1e+`, `-1.5E-10`, `1e400`, `9223372036854775808`, `-9223372036854775808`,
 		`{"a":"0123456789abcdef\"0123456789abcdef0123456789abcde\\"}`, `[[[[[[]]]]]]`, `[{]}`, `{"a"}`, `{"a":}`, `{1:2}`, `{"a":1 "b":2}`, `[1 2]`, "\ufeff{}", `{"a":{"b":["c",{"d":"e"}]}}`,
-		strings.Repeat("[", 9999) + strings.Repeat("]", 9999), strings.Repeat("[", 10001) + strings.Repeat("]", 10001), strings.Repeat(`{"a":`, 50),
+		"{\"\x87\":{}}", `{"":"` + "\x85\xf0" + `\b end"}`, strings.Repeat("[", 9999) + strings.Repeat("]", 9999), strings.Repeat("[", 10001) + strings.Repeat("]", 10001), strings.Repeat(`{"a":`, 50),
 	} {
 		f.Add([]byte(s))
 	}
@@ -67,7 +68,7 @@ func skimValue(s *skimmer) any {
 		whole := t.String()
 		for _, n := range []int{0, 1, 2, 3, 5, 8, 30} {
 			head := string(t.head(n))
-			if !strings.HasPrefix(whole, head) || len(head) < min(n, len(whole)) || len(head) > n+utf8.UTFMax+3*utf8.UTFMax || !utf8.ValidString(head) {
+			if !strings.HasPrefix(whole, head) || len(head) < min(n, len(whole)) || len(head) > maxGrowth*(n+utf8.UTFMax)+utf8.UTFMax || !utf8.ValidString(head) {
 				return "head(" + head + ") of " + whole
 			}
 		}
@@ -79,6 +80,34 @@ func skimValue(s *skimmer) any {
 		return nil
 	}
 	return json.Number(s.raw())
+}
+
+// TestBlockMarks compares both ways to mark bytes with a look at each.
+func TestBlockMarks(t *testing.T) {
+	var b [64]byte
+	for round := range 20_000 {
+		rng := rand.New(rand.NewPCG(7, uint64(round)))
+		for i := range b {
+			b[i] = "a\"\\\x1f \x00\x80\xa2\xdc\xff!#[]\x7f\n"[rng.IntN(16)]
+			if round%2 == 0 {
+				b[i] = byte(rng.Uint32())
+			}
+		}
+		var stops, backs uint64
+		for i, c := range b {
+			if c == '"' || c < ' ' {
+				stops |= 1 << i
+			}
+			if c == '\\' {
+				backs |= 1 << i
+			}
+		}
+		for _, marks := range []func(*[64]byte) (uint64, uint64){blockMarks, wordMarks} {
+			if s, k := marks(&b); s != stops || k != backs {
+				t.Fatalf("%q: marked %064b %064b, want %064b %064b", b, s, k, stops, backs)
+			}
+		}
+	}
 }
 
 // TestSkimKinds asks for values of the wrong kind: they are skipped, and said.

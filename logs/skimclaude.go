@@ -13,6 +13,7 @@ type claudeRecord struct {
 	claudeLine
 	parts []claudePart // of the message
 	bad   error        // what is wrong with them
+	usage string       // as the line has it; "" = nobody looked for it
 	keys  keyNews
 }
 
@@ -111,6 +112,9 @@ func skimClaude(raw []byte, need int, isUTF8 bool) *claudeRecord {
 		return nil
 	}
 	r.keys = keyNews{known: true, twice: s.keys.twice}
+	if s.usageAt > 0 && r.Message.Usage != nil {
+		r.usage = string(objectBehind(raw[s.usageAt:]))
+	}
 	return r
 }
 

@@ -17,6 +17,9 @@ type skimText struct {
 	present bool
 }
 
+// maxGrowth is how much longer a text may get: a byte that is no UTF-8 becomes three.
+const maxGrowth = len("\uFFFD")
+
 // String decodes the text as encoding/json does: what is no UTF-8 and lone surrogates become U+FFFD.
 func (t skimText) String() string {
 	valid := t.valid || utf8.Valid(t.raw)
@@ -27,7 +30,7 @@ func (t skimText) String() string {
 	if valid {
 		b = decodeValid(t.raw)
 	} else {
-		b = t.appendTo(make([]byte, 0, len(t.raw)), len(t.raw))
+		b = t.appendTo(make([]byte, 0, len(t.raw)), maxGrowth*len(t.raw))
 	}
 	return unsafe.String(unsafe.SliceData(b), len(b)) // nobody else has b
 }

@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"reflect"
+	"unsafe"
 )
 
 // A row group ends after so many rows or so many bytes, whichever comes first.
@@ -137,23 +137,30 @@ func (t *tableWriter[T]) wrap(err *error) {
 }
 
 // add appends rows. Where row groups end depends on the rows alone, not on how they are handed over.
-func (t *tableWriter[T]) add(rows []T) (err error) {
-	defer t.wrap(&err)
-	defer catchPanic("parquet", &err)
+func (t *tableWriter[T]) add(rows []T) error {
 	for i := range rows {
-		t.rows = append(t.rows, rows[i])
-		t.bytes += rowBytes(t.cols, reflect.ValueOf(&rows[i]).Elem())
-		if len(t.rows) >= groupRows || t.bytes >= groupBytes {
-			if err := t.group(); err != nil {
-				return err
-			}
+		if err := t.addRow(&rows[i]); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+// addRow appends a row, of which it makes a copy.
+func (t *tableWriter[T]) addRow(row *T) error {
+	t.rows = append(t.rows, *row)
+	t.bytes += rowBytes(t.cols, unsafe.Pointer(row))
+	if len(t.rows) < groupRows && t.bytes < groupBytes {
+		return nil
+	}
+	err := t.group()
+	t.wrap(&err)
+	return err
+}
+
 // group hands the rows so far over as a row group.
-func (t *tableWriter[T]) group() error {
+func (t *tableWriter[T]) group() (err error) {
+	defer catchPanic("parquet", &err)
 	rows := t.rows
 	t.rows, t.bytes = make([]T, 0, len(rows)), 0
 	return t.w.add(func() ([]byte, error) { return encodeGroup(t.cols, rows) })

@@ -21,15 +21,33 @@ func (b *eventBuilder) withUsage(t Tokens, words string) string {
 	if b.sink == nil || !b.sink.promptTurns || t == (Tokens{}) || strings.Contains(words, "usage={") {
 		return words
 	}
+	usage := b.usage
+	if usage == "" {
+		usage = usageIn(b.raw)
+	}
+	switch {
+	case usage == "":
+		return words
+	case words == "":
+		return "usage=" + usage
+	}
+	return words + " usage=" + usage
+}
+
+// usageIn finds the usage in a record; "" if there is none.
+func usageIn(raw []byte) string {
 	for _, key := range usageKeys {
-		if at := bytes.Index(b.raw, key); at >= 0 {
-			if raw := objectAt(bytes.TrimLeft(b.raw[at+len(key):], " \t\r\n")); raw != nil {
-				return strings.Join(nonEmpty(words, "usage="+string(raw)), " ")
+		if at := bytes.Index(raw, key); at >= 0 {
+			if usage := objectBehind(raw[at+len(key):]); usage != nil {
+				return string(usage)
 			}
 		}
 	}
-	return words
+	return ""
 }
+
+// objectBehind is the JSON object behind a colon; nil if there is none or it is long.
+func objectBehind(b []byte) []byte { return objectAt(bytes.TrimLeft(b, " \t\r\n")) }
 
 // objectAt is the JSON object at the beginning of b; nil if there is none or it is long.
 func objectAt(b []byte) []byte {
