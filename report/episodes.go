@@ -54,7 +54,7 @@ func linked(cell tableCell, link *episodeLink) tableCell {
 	return cell
 }
 
-// view writes the link for the page; index numbers the configurations.
+// view writes the link for the page; index numbers the configurations. It is nil if none of them is on the page.
 func (l *episodeLink) view(index map[string]string) *linkView {
 	v := &linkView{Label: Clean(l.label), Href: "#table-episodes"}
 	var any []string
@@ -62,6 +62,9 @@ func (l *episodeLink) view(index map[string]string) *linkView {
 		if n := index[config]; n != "" {
 			any = append(any, "c"+n)
 		}
+	}
+	if len(l.configs) > 0 && len(any) == 0 {
+		return nil // of another study
 	}
 	if len(any) == 1 {
 		v.Href = "#runs-" + any[0][1:]
@@ -89,7 +92,7 @@ type episodeRow struct {
 func (r *ConfigResult) runKeys(u *run) []string {
 	keys := []string{u.ended()}
 	if u.cause != noCause {
-		keys = append(keys, leafKey(u.row.EndLeaf))
+		keys = append(keys, "failed", leafKey(u.row.EndLeaf))
 	}
 	if u.row.Status == logs.StatusStopped {
 		if u.row.Incomplete {

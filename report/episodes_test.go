@@ -31,6 +31,7 @@ func TestNumbersLeadToTheirRuns(t *testing.T) {
 	money, tables := billed()
 	for name, in := range map[string]Input{
 		"harnesses": {Comparison: mustCompare(t, set, CompareOptions{Episodes: true, Families: declared()})},
+		"beside":    {Comparison: mustCompare(t, judged(harnesses(true)), CompareOptions{Episodes: true}), With: &OtherStudy{Study: "o", Comparison: mustCompare(t, harnesses(false), CompareOptions{Episodes: true})}},
 		"billed":    {Comparison: mustCompare(t, money, CompareOptions{Episodes: true}), Tables: tables},
 	} {
 		rep, figures, err := newReport(in)
@@ -89,7 +90,7 @@ func TestNumbersLeadToTheirRuns(t *testing.T) {
 				check(n.Name, n.Value, n.Link)
 			}
 		}
-		if least := map[string]int{"harnesses": 30, "billed": 4}[name]; linked < least {
+		if least := map[string]int{"harnesses": 30, "billed": 4, "beside": 30}[name]; linked < least {
 			t.Errorf("%s: %d numbers lead to runs, want %d", name, linked, least)
 		}
 	}

@@ -154,6 +154,9 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 	if len(rep.Runs) > 0 {
 		tables = append(tables, c.runTable(rep.Runs))
 	}
+	if rep.With != nil {
+		tables = append(tables, rep.With.tables()...)
+	}
 	files := make(map[string][]byte)
 	for _, t := range tables {
 		var out bytes.Buffer
@@ -192,6 +195,9 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 	}
 	for i, line := range notes.all(func(where string) string { return c.shortWhere(where) }) {
 		macro("Note"+letters(i+1), line)
+	}
+	if rep.With != nil {
+		rep.With.texBeside(&out, macro)
 	}
 	for i, n := range c.notes {
 		macro("Remark"+letters(i+1), n.Text+".")

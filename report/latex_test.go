@@ -97,7 +97,7 @@ func TestLaTeXCompiles(t *testing.T) {
 	all.Pairs = all.Pairs[:1]
 	c := mustCompare(t, set, CompareOptions{Episodes: true, Families: []DeclaredFamily{all, all}})
 	dir := filepath.Join(t.TempDir(), "report")
-	if err := Write(dir, Input{Study: `50 % \ & {`, Comparison: c, Tables: someTables()}); err != nil {
+	if err := Write(dir, Input{Study: `50 % \ & {`, Comparison: c, Tables: someTables(), With: &OtherStudy{Study: `b_&%\x`, Comparison: c, Settings: []Setting{{"a_b", "#1"}}}}); err != nil {
 		t.Fatal(err)
 	}
 	var own bytes.Buffer

@@ -218,6 +218,9 @@ func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionV
 	if s, ok := rep.costSection(show); ok {
 		out = append(out, s)
 	}
+	if rep.With != nil {
+		out = append(out, rep.besideSection(index, draw))
+	}
 	methods := sectionView{ID: "methods", Title: "Methods"}
 	for p := range strings.SplitSeq(c.methods(), "\n\n") {
 		methods.Parts = append(methods.Parts, partView{Text: p})

@@ -26,6 +26,8 @@ type Input struct {
 	Again      string                // the command that makes the report again; "" = not told
 	Version    string                // of stint
 	Audit      *classify.AuditReport // what people found about the verdicts; nil = nobody was asked
+	With       *OtherStudy           // a second study to show beside this one; nil = none
+	Settings   []Setting             // as the study file says them; only used with With
 	Redacted   *Redaction            // what a [Redactor] took out of all of this; nil = nothing was redacted
 }
 
@@ -41,6 +43,8 @@ type Report struct {
 	Costs      []CostSummary  `json:"costs"`
 	// Audit is left out where there was none.
 	Audit *classify.AuditReport `json:"audit,omitempty"`
+	// With is left out where no second study was named.
+	With *BesideStudy `json:"with,omitempty"`
 	// Redacted is left out where nothing was to be redacted.
 	Redacted *Redaction `json:"redacted,omitempty"`
 }
@@ -119,6 +123,16 @@ func newReport(in Input) (*Report, []Figure, error) {
 	}
 	if rep.Costs, err = in.Comparison.Costs(in.Tables); err != nil {
 		return nil, nil, err
+	}
+	if in.With != nil {
+		if rep.With, err = newBeside(in); err != nil {
+			return nil, nil, err
+		}
+		both, err := rep.With.figure()
+		if err != nil {
+			return nil, nil, err
+		}
+		figures = append(figures, both)
 	}
 	return rep, figures, nil
 }
@@ -267,6 +281,9 @@ func (rep *Report) markdown(w *bytes.Buffer, in Input) error {
 		rep.markdownAudit(b)
 	}
 	rep.markdownCosts(b)
+	if rep.With != nil {
+		rep.markdownBeside(b)
+	}
 	fmt.Fprintf(b, "\n## Methods\n\n%s\n", escapeParagraphs(c.methods()))
 	if len(rep.Runs) > 0 {
 		rep.markdownRuns(b)

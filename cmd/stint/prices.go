@@ -7,7 +7,6 @@ import (
 	"os"
 	"strings"
 
-	"github.com/stint-bench/stint/cmd/stint/internal/study"
 	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/report"
 )
@@ -40,14 +39,12 @@ func loadPrices(path string) (*logs.Prices, error) {
 // reprice prices the tokens of the tables anew, and says of which models the table knows nothing.
 func (s *comparedSource) reprice(e *env, p *logs.Prices, path string) error {
 	names := func(string) []string { return nil }
-	if s.dir != nil {
-		if st, err := study.LoadFrozen(s.dir); err == nil {
-			names = func(model string) []string {
-				if m := st.Model(model); m != nil && m.ID != "" {
-					return []string{m.ID}
-				}
-				return nil
+	if s.frozen != nil {
+		names = func(model string) []string {
+			if m := s.frozen.Model(model); m != nil && m.ID != "" {
+				return []string{m.ID}
 			}
+			return nil
 		}
 	}
 	models := s.tables.Reprice(p, names)

@@ -4,20 +4,20 @@ import (
 	"os"
 
 	"github.com/stint-bench/stint/classify"
-	"github.com/stint-bench/stint/cmd/stint/internal/study"
 	"github.com/stint-bench/stint/report"
 )
 
 // knownPrivate are words that a redacted report must not hold and that nothing but the study and the machine can tell:
 // the addresses of its models, who took part in the audit, who and where the user is.
-func knownPrivate(e *env, src *comparedSource, audit *classify.AuditReport) report.Known {
+func knownPrivate(e *env, audit *classify.AuditReport, sources ...*comparedSource) report.Known {
 	var k report.Known
-	if src.dir != nil {
-		if st, err := study.LoadFrozen(src.dir); err == nil {
-			for i := range st.Models {
-				if u := st.Models[i].URL; u != "" {
-					k.Endpoints = append(k.Endpoints, u)
-				}
+	for _, src := range sources {
+		if src == nil || src.frozen == nil {
+			continue
+		}
+		for i := range src.frozen.Models {
+			if u := src.frozen.Models[i].URL; u != "" {
+				k.Endpoints = append(k.Endpoints, u)
 			}
 		}
 	}

@@ -184,3 +184,45 @@ func TestReportRedact(t *testing.T) {
 		t.Error("a number changed")
 	}
 }
+
+// TestReportWith: a second study beside the first, with all flags that both obey.
+func TestReportWith(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	one := writeTables(t, dir, "one", billedTables("s", "m", "a", "b"))
+	second := billedTables("s", "m", "a", "b")
+	for i := range second.Episodes {
+		second.Episodes[i].HarnessVersion = "2"
+		*second.Episodes[i].TurnsPassed += 2
+	}
+	two := writeTables(t, dir, "two", second)
+	writeFile(t, dir, "p.yaml", "- {model: m, usd_per_mtok: {input: 10, cached: 1, output: 100}}\n")
+	got, files := reportOn(t, dir, one, "--with", two, "--filter", "harness:a", "--prices", "p.yaml", "--redact")
+	w := got.With
+	if w == nil || w.Study != "two" || len(w.Comparison.Configs) != 1 || w.Comparison.Configs[0].USD == nil || len(w.Families) != 1 || got.Redacted == nil {
+		t.Fatalf("beside: %+v", w)
+	}
+	p := w.Families[0].Pairs[0]
+	if p.Behind != 6 || *p.Diff != -2 || !w.Scenarios.ByContent || w.Scenarios.Shared != 6 {
+		t.Errorf("the pair: %+v", p)
+	}
+	if len(w.Settings) != 1 || w.Settings[0] != (report.SettingDifference{Setting: "version of a", Here: "1", There: "2"}) {
+		t.Errorf("settings: %+v", w.Settings)
+	}
+	for _, name := range []string{"figures/both-studies.svg", "tables/both-studies.tex", "tables/between-studies.tex", "tables/settings.tex"} {
+		if files[name] == "" {
+			t.Errorf("there is no %s", name)
+		}
+	}
+	if !strings.Contains(files["index.html"], "Beside two") || !strings.Contains(files["report.md"], "--with DIR2") {
+		t.Error("the page does not show the second study")
+	}
+	writeFile(t, dir, "o.csv", "config,scenario,score\na,x,0.5\nb,x,0.25\n")
+	for _, bad := range []struct{ with, want string }{
+		{one, "is the study itself"}, {"gone", "there is no gone"}, {"p.yaml", "--with: p.yaml: "}, {"o.csv", "its outcome is score, that of one is turns_passed"},
+	} {
+		if _, errs := stint(t, dir, exitInput, "report", one, "-o", "bad", "--with", bad.with); !strings.Contains(errs, bad.want) || !strings.Contains(errs, "hint: ") {
+			t.Errorf("--with %s: %s, want %q and a hint", bad.with, errs, bad.want)
+		}
+	}
+}

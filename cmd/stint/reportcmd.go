@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"os"
 	"path/filepath"
 	"runtime/debug"
 	"slices"
@@ -18,6 +19,7 @@ import (
 type reportFlags struct {
 	out    string
 	redact bool
+	with   string // source of a second study
 	compareFlags
 }
 
@@ -33,7 +35,8 @@ numbers. SOURCE may also be a folder of tables or a file of outcomes, which give
 parts its data allow; it then needs -o. The folder is replaced as a whole; the same input
 gives the same bytes.
 
---prices prices the recorded tokens anew, without a rerun; what has no price in the file has
+--with shows a second study beside this one: both means on one scale, the settings that differ,
+and pairs of the same configuration if both ran the same scenarios. --prices prices the recorded tokens anew, without a rerun; what has no price in the file has
 an unknown cost. --redact takes secrets, addresses of models, host names, paths and names of
 people out of everything before it is written, and says so in the report.`,
 		Example: "  " + e.Self + " report runs/demo\n  " + e.Self + " report runs/demo -o detailed --filter feedback:detailed\n" +
@@ -52,6 +55,7 @@ people out of everything before it is written, and says so in the report.`,
 	fl.StringVar(&f.filter, "filter", "", "use only the runs that match `EXPR`")
 	fl.StringVar(&f.outcome, "outcome", "", "turns_passed, full, share or usd (default what the study declared)")
 	fl.StringVar(&f.prices, "prices", "", "dollars by the price table in this `FILE` instead of those recorded")
+	fl.StringVar(&f.with, "with", "", "show a second study, `DIR2`, beside this one")
 	fl.BoolVar(&f.redact, "redact", false, "take out secrets, addresses, host names, paths and names of people")
 	columnFlags(cmd, &f.columns)
 	return cmd
@@ -79,20 +83,10 @@ func reportOf(ctx context.Context, e *env, source string, f reportFlags) error {
 		}
 		out = src.dir.ReportDir()
 	}
-	in := report.Input{Study: src.nameOr(source), Again: f.command(src), Version: stintVersion()}
-	if in.Audit, err = auditOf(src.dir, src.tables); err != nil {
+	in, err := f.input(ctx, e, source, src)
+	if err != nil {
 		return err
 	}
-	if f.redact {
-		r := report.NewRedactor(knownPrivate(e, src, in.Audit))
-		src.redact(r)
-		r.Apply(&in)
-		in.Redacted = r.Redaction()
-	}
-	if in.Comparison, err = src.compareForReport(e); err != nil {
-		return err
-	}
-	in.Tables = src.tables
 	if err := report.Write(out, in); err != nil {
 		return fmt.Errorf("writing the report of %s: %w", clean(source), err)
 	}
@@ -103,6 +97,62 @@ func reportOf(ctx context.Context, e *env, source string, f reportFlags) error {
 	}
 	e.next("compare %s --json", strings.Join(append([]string{shellQuote(source)}, f.again()...), " "))
 	return nil
+}
+
+// input is what the report is made of.
+func (f *reportFlags) input(ctx context.Context, e *env, source string, src *comparedSource) (in report.Input, err error) {
+	in = report.Input{Study: src.nameOr(source), Again: f.command(src), Version: stintVersion()}
+	if in.Audit, err = auditOf(src.dir, src.tables); err != nil {
+		return in, err
+	}
+	var other *comparedSource
+	if f.with != "" {
+		if other, err = f.readOther(ctx, e, source, src); err != nil {
+			return in, err
+		}
+		in.Settings = src.settings()
+		in.With = &report.OtherStudy{Study: other.nameOr(f.with), Settings: other.settings()}
+	}
+	if f.redact {
+		r := report.NewRedactor(knownPrivate(e, in.Audit, src, other))
+		src.redact(r)
+		if other != nil {
+			other.redact(r)
+		}
+		r.Apply(&in)
+		in.Redacted = r.Redaction()
+	}
+	in.Tables = src.tables
+	if in.Comparison, err = src.compareForReport(e); err != nil || other == nil {
+		return in, err
+	}
+	in.With.Tables = other.tables
+	in.With.Comparison, err = other.compareForReport(e)
+	return in, err
+}
+
+// readOther reads the study of --with, which has to be another one and of the same outcome.
+func (f *reportFlags) readOther(ctx context.Context, e *env, source string, src *comparedSource) (*comparedSource, error) {
+	if same, err := sameFile(source, f.with); err == nil && same {
+		return nil, inputErrorf("name another study, or leave --with out", "--with %s is the study itself", clean(f.with))
+	}
+	other, err := readSources(ctx, e, []string{f.with}, f.compareFlags)
+	if err != nil {
+		return nil, fmt.Errorf("--with: %w", err)
+	}
+	if a, b := src.options.Outcome, other.options.Outcome; a != b {
+		return nil, inputErrorf("name an outcome that both have, for example --outcome share", "--with %s: its outcome is %s, that of %s is %s", clean(f.with), clean(b), clean(source), clean(a))
+	}
+	return other, nil
+}
+
+func sameFile(a, b string) (bool, error) {
+	x, err := os.Stat(a)
+	if err != nil {
+		return false, err
+	}
+	y, err := os.Stat(b)
+	return err == nil && os.SameFile(x, y), err
 }
 
 // compareForReport compares what is in the source.
@@ -139,6 +189,9 @@ func (f *reportFlags) command(src *comparedSource) string {
 	}
 	if f.prices != "" {
 		again += " --prices FILE"
+	}
+	if f.with != "" {
+		again += " --with DIR2"
 	}
 	if f.redact {
 		again += " --redact"

@@ -26,6 +26,7 @@ type comparedSource struct {
 	all     []*logs.Tables // of every source that has them
 	dir     *logs.RunDir   // of a single run directory
 	study   string
+	frozen  *study.Study // of a run directory that has one
 	unread  int
 }
 
@@ -238,7 +239,7 @@ func (s *comparedSource) useStudy(d *logs.RunDir, f compareFlags) error {
 	if err != nil {
 		return err
 	}
-	s.study = st.Name
+	s.study, s.frozen = st.Name, st
 	s.options.Primary = st.Analysis.Outcome
 	var departures []string
 	if f.given("alpha") && f.alpha != st.Analysis.Alpha {
