@@ -68,7 +68,7 @@ func (b *BesideStudy) tables() []table {
 }
 
 // besideSection is the part of the page with both studies.
-func (rep *Report) besideSection(index map[string]string, draw func(*sectionView, string)) sectionView {
+func (rep *Report) besideSection(index map[string]string, draw func(*sectionView, string) bool) sectionView {
 	b := rep.With
 	s := sectionView{ID: "beside", Title: "Beside " + Clean(b.there)}
 	draw(&s, besideFigure)
