@@ -39,6 +39,7 @@ type going struct {
 	named   int // curves with a colour and a label
 	upper   float64
 	ticks   []float64
+	shown   []float64 // of the ticks, those that have room
 	height  vg.Length
 	axisY   vg.Length // position of the time axis
 	plotTop vg.Length
@@ -130,6 +131,12 @@ func (g *going) paint(s *sheet) {
 	const sample = vg.Length(16)
 	x := axis{lo: 0, hi: g.upper, from: figureMargin + 30, to: th.page - figureMargin - labelW - sample - 12}
 	y := axis{lo: 0, hi: 1, from: g.axisY, to: g.plotTop}
+	g.shown = g.ticks[:0:0]
+	for _, v := range g.ticks { // under each stands a number of runs
+		if n := len(g.shown); n == 0 || x.at(v)-x.at(g.shown[n-1]) >= 14 {
+			g.shown = append(g.shown, v)
+		}
+	}
 	g.paintAxes(s, x, y)
 	if g.band {
 		for i := range g.curves {
@@ -157,7 +164,7 @@ func (g *going) paintAxes(s *sheet, x, y axis) {
 		s.text(x.from-5, y.at(v)-2.4, flushRight, th.tickSize, th.text, number(100*v, 0)+" %")
 	}
 	s.text(figureMargin, g.plotTop+12, flushLeft, th.textSize, th.text, "runs still going")
-	for _, v := range g.ticks {
+	for _, v := range g.shown {
 		s.line(x.at(v), g.axisY, x.at(v), g.axisY-2.5, th.gridWidth, th.text, nil)
 		s.text(x.at(v), g.axisY-10, centred, th.tickSize, th.text, tickText(v))
 	}
@@ -350,7 +357,7 @@ func (g *going) paintRisk(s *sheet, x axis, nameX vg.Length, names []string) {
 	s.text(figureMargin, base+riskLine+1, flushLeft, th.tickSize, th.text, "runs known to have gone that far")
 	for i, name := range names {
 		ly := base - riskLine*vg.Length(i)
-		for _, v := range g.ticks {
+		for _, v := range g.shown {
 			s.text(x.at(v), ly, centred, th.tickSize, th.text, strconv.Itoa(atRisk(&g.curves[i], v)))
 		}
 		s.text(nameX, ly, flushLeft, th.tickSize, th.text, s.shorten(name, th.tickSize, th.page-figureMargin-nameX))

@@ -275,12 +275,15 @@ func (m *heat) paintCell(s *sheet, cell *heatCell, x0, y0, x1, y1 vg.Length, fit
 // paintCorners draws the dots in the corners of all cells, those of a colour at once.
 func (m *heat) paintCorners(s *sheet) {
 	for k, at := range m.corners {
-		mark := m.th.stopped
+		mark := m.th.bench // of stopped runs, open
 		if cause(k) != noCause {
 			mark = m.th.ofCause(cause(k))
 		}
 		s.dots(at, 1.9, m.th.onDark) // keeps the dot apart from any fill
 		s.dots(at, 1.4, mark)
+		if cause(k) == noCause {
+			s.dots(at, 0.7, m.th.onDark)
+		}
 	}
 }
 
@@ -322,11 +325,11 @@ func (m *heat) paintKey(s *sheet, right vg.Length) {
 		items = append(items, keyItem{"full pass", 6, func(x, y vg.Length) { s.diamond(x+3, y+2.5, 3, th.text) }})
 	}
 	for _, k := range m.marks() {
-		mark, word := th.stopped, "stopped (at least)"
-		if k != noCause {
-			mark, word = th.ofCause(k), k.String()
+		if k == noCause {
+			items = append(items, keyItem{"stopped (at least)", 4, func(x, y vg.Length) { s.ring(x+2, y+2.5, 1.4, 1, th.bench, false) }})
+			continue
 		}
-		items = append(items, keyItem{word, 4, func(x, y vg.Length) { s.dot(x+2, y+2.5, 1.9, mark) }})
+		items = append(items, keyItem{k.String(), 4, func(x, y vg.Length) { s.dot(x+2, y+2.5, 1.9, th.ofCause(k)) }})
 	}
 	if m.below > 0 {
 		x, y = figureMargin, y-keyRow-1

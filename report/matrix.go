@@ -76,8 +76,8 @@ func (m *matrix) layout(th theme) vg.Length {
 	return m.height
 }
 
-// rowHeight is flatter than the cell is wide where there is room for its text.
-func (m *matrix) rowHeight() vg.Length { return max(min(m.cell, 20), min(m.cell, 9)) }
+// rowHeight is flatter than the cell is wide where there is room for its text, and never too flat for a name.
+func (m *matrix) rowHeight() vg.Length { return max(min(m.cell, 20), 8.5) }
 
 func (m *matrix) paint(s *sheet) {
 	th := m.th
@@ -93,14 +93,16 @@ func (m *matrix) paint(s *sheet) {
 		left = max(left, figureMargin+22+s.width(s.shorten(name, size, m.nameW), size))
 	}
 	m.bars = [3][][2]vg.Point{}
-	fit := m.textFits(s, n)
+	fit, free := m.textFits(s, n), left // free is the end of the last label of a column
 	for i := range n {
 		y1 := top - rowH*vg.Length(i)
 		label := strconv.Itoa(i + 1)
 		s.text(left-4, y1-rowH/2-0.33*size, flushRight, size, th.text, label)
 		s.text(left-20, y1-rowH/2-0.33*size, flushRight, size, th.text, s.shorten(names[i], size, m.nameW))
-		if s.width(label, th.tickSize) <= m.cell-1 {
-			s.text(left+m.cell*(vg.Length(i)+0.5), top+4, centred, th.tickSize, th.text, label)
+		at, half := left+m.cell*(vg.Length(i)+0.5), s.width(label, th.tickSize)/2
+		if (i == 0 || at-half >= free+3) && at+half <= th.page {
+			s.text(at, top+4, centred, th.tickSize, th.text, label)
+			free = at + half
 		}
 		for k := range n {
 			x0 := left + m.cell*vg.Length(k)
@@ -194,7 +196,7 @@ func (m *matrix) paintCell(s *sheet, i, k int, x0, y0, x1, y1 vg.Length, fit boo
 		s.text(cx, cy-2.5, centred, th.tickSize, ink, text)
 	}
 	if p.Decision == DecisionAhead || p.Decision == DecisionBehind {
-		s.frame(x0, y0, x1, y1, 1.2, ink)
+		s.frame(x0, y0, x1, y1, min(1.2, (x1-x0)/5), th.text)
 	}
 }
 

@@ -11,11 +11,12 @@ import (
 	"github.com/stint-bench/stint/stats"
 )
 
-// The power figure simulates so many studies for a point and studies of at most so many scenarios. A fit to more
-// scenarios would take longer than the rest of the report.
+// The power figure simulates so many studies for a point and studies of at most so many scenarios. A fit to fewer
+// says nothing, and one to more would take longer than the rest of the report.
 const (
 	powerStudies      = 300
 	maxPowerScenarios = 100
+	minPilotScenarios = 5
 	maxPilotScenarios = 200
 )
 
@@ -61,7 +62,7 @@ func (p *powerPlot) simulate() (bool, error) {
 	p.config = r.Config
 	p.repeats = max(1, c.runs.lo)
 	p.sizes = []int{6, 8, 10, 14, 20, 28, 40, 60}
-	if n := len(r.scenarios); n >= 3 && n <= maxPowerScenarios {
+	if n := len(r.scenarios); n <= maxPowerScenarios {
 		p.present = n
 		if i, found := slices.BinarySearch(p.sizes, n); !found {
 			p.sizes = slices.Insert(p.sizes, i, n)
@@ -99,7 +100,7 @@ func (p *powerPlot) middle(limit int) (*ConfigResult, error) {
 	slices.SortStableFunc(order, func(a, b int) int { return abs(2*a-n+1) - abs(2*b-n+1) })
 	for _, i := range order {
 		r := &p.c.Configs[i]
-		if r.Mean == nil {
+		if r.Mean == nil || len(r.scenarios) < minPilotScenarios {
 			continue
 		}
 		runs := make([]stats.Outcome, len(r.runs))
