@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/study"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -48,6 +49,15 @@ type listed struct {
 	TurnsMax    int      `json:"turns_max"`
 	End         string   `json:"end"`
 	USD         *float64 `json:"cost_usd"`
+	// Held is the pause or cancel in force for an episode that has no end.
+	Held *listedOrder `json:"held,omitempty"`
+}
+
+// listedOrder is an order in force.
+type listedOrder struct {
+	Verb   string `json:"verb"`
+	By     string `json:"by"`
+	Reason string `json:"reason"`
 }
 
 func lsEpisodes(e *env, dir, filter string, asJSON bool) error {
@@ -55,7 +65,11 @@ func lsEpisodes(e *env, dir, filter string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	_, t, err := openRun(e, dir)
+	d, t, err := openRun(e, dir)
+	if err != nil {
+		return err
+	}
+	control, err := study.ReadControl(d)
 	if err != nil {
 		return err
 	}
@@ -67,14 +81,24 @@ func lsEpisodes(e *env, dir, filter string, asJSON bool) error {
 			return err
 		}
 		if ok {
-			list = append(list, listedEpisode(row, t))
+			l := listedEpisode(row, t)
+			if o := control.Held(l.Episode); o != nil && l.End == "" {
+				l.Held = &listedOrder{o.Verb, o.By, o.Reason}
+			}
+			list = append(list, l)
 		}
 	}
 	slices.SortStableFunc(list, func(a, b listed) int { return cmp.Compare(a.Name, b.Name) })
 	if asJSON {
 		return e.printJSON(list)
 	}
-	return printListed(e.Stdout, list)
+	if err := printListed(e.Stdout, list); err != nil {
+		return err
+	}
+	for _, line := range heldLines(control) {
+		fmt.Fprintln(e.Stdout, line)
+	}
+	return nil
 }
 
 func listedEpisode(row *logs.EpisodeRow, t *logs.Tables) listed {
@@ -100,7 +124,11 @@ func printListed(w io.Writer, list []listed) error {
 		if l.USD != nil {
 			usd = strconv.FormatFloat(*l.USD, 'f', 2, 64)
 		}
-		fmt.Fprintf(tw, "%s\t%s\t%s\t%s of %d\t%s\t%s\n", l.Episode, clean(l.Name), l.State, turns, l.TurnsMax, cmp.Or(l.End, "–"), usd)
+		state := l.State
+		if l.Held != nil {
+			state += ", " + map[string]string{study.OrderPause: "paused", study.OrderCancel: "cancelled"}[l.Held.Verb]
+		}
+		fmt.Fprintf(tw, "%s\t%s\t%s\t%s of %d\t%s\t%s\n", l.Episode, clean(l.Name), state, turns, l.TurnsMax, cmp.Or(l.End, "–"), usd)
 	}
 	return tw.Flush()
 }

@@ -9,6 +9,7 @@
 //	ls        the episodes of a run
 //	shard     deal a study out to many machines
 //	collect   put the runs of shards together
+//	control   pause, resume, cancel a running study; set its limits
 //	ingest    journals and any agent's logs to tables
 //	export    the data for other programs: ATIF, Inspect, CSV, JSON lines, Arrow, git
 //	classify  a verdict for every failed attempt
@@ -137,7 +138,7 @@ compared by paired, multiplicity-corrected tests.`,
 		newDemoCmd(e), newInitCmd(e), newRunCmd(e), newLsCmd(e), newIngestCmd(e), newExportCmd(e), newCompareCmd(e),
 		newReportCmd(e), newViewCmd(e), newCurveCmd(e), newPowerCmd(e), newReproduceCmd(e), newDigestCmd(e), newDoctorCmd(e),
 		newClassifyCmd(e), newExplainCmd(e), newAuditCmd(e), newModelSimCmd(e), newHarnessCmd(e), newScenarioCmd(e),
-		newShardCmd(e), newCollectCmd(e),
+		newShardCmd(e), newCollectCmd(e), newControlCmd(e),
 	)
 	for _, c := range root.Commands() {
 		c.Args = inputArgs(e, c.Args)

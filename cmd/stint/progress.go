@@ -11,6 +11,7 @@ import (
 	"github.com/vbauerster/mpb/v8/decor"
 
 	"github.com/stint-bench/stint/cmd/stint/internal/episode"
+	"github.com/stint-bench/stint/cmd/stint/internal/study"
 )
 
 // progress shows a running study: on a terminal one line per running episode and a total line with an
@@ -90,6 +91,20 @@ func (p *progress) event(ev episode.Event) {
 		delete(p.rows, ev.Episode)
 		p.total.Increment()
 	}
+}
+
+// order tells of an order that a person has given.
+func (p *progress) order(o study.Order) {
+	what := ""
+	if o.Episode != "" {
+		what = "episode " + o.Episode + " "
+	}
+	line := clean(what + o.String())
+	if p.bars != nil {
+		fmt.Fprintf(p.bars, "stint: %s\n", line)
+		return
+	}
+	p.e.say("%s", line)
 }
 
 func (r *progressRow) name() string {

@@ -138,6 +138,7 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 		AfterAppend: e.testOnlyAfterAppend,
 		OnStart:     func(total, done int) { p = newProgress(e, total, done, !f.quiet) },
 		Progress:    func(ev study.Event) { p.event(ev) },
+		OnOrder:     func(o study.Order) { p.order(o) },
 	})
 	if p != nil {
 		p.finish()
@@ -155,6 +156,9 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 	default:
 		e.say("%d episodes in %s (scenarios and suites %s, episodes %s)", sum.Episodes, clean(dir),
 			sum.Generated.Round(100*time.Millisecond), sum.Ran.Round(100*time.Millisecond))
+	}
+	if sum.Held != nil {
+		return sum, sum.Held
 	}
 	if sum.Stopped > 0 || sum.Incomplete > 0 {
 		return sum, &exitError{code: exitIncomplete,

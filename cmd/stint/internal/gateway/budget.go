@@ -93,6 +93,13 @@ func (b *Budget) charge(u logs.Usage) error {
 	return nil
 }
 
+// SetUSD changes the limit on dollars while the budget is used; 0 = none.
+func (b *Budget) SetUSD(limit float64) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.USD = limit
+}
+
 // Left is the number of tokens that remain, or -1 when there is no limit.
 func (b *Budget) Left() int64 {
 	if b == nil || b.Tokens == 0 {

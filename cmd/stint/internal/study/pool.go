@@ -7,6 +7,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/stint-bench/stint/cmd/stint/internal/episode"
 	"github.com/stint-bench/stint/cmd/stint/internal/gateway"
 )
 
@@ -17,8 +18,9 @@ type pool struct {
 	limits  poolLimits
 	pending []Job
 	running map[*Claim]context.CancelCauseFunc
-	stopped bool  // nothing new starts
-	spent   error // the study's budget is used up
+	control *Control // the orders in force
+	stopped bool     // nothing new starts
+	spent   error    // the study's budget is used up
 	errs    []error
 }
 
@@ -29,7 +31,7 @@ type poolLimits struct {
 }
 
 func newPool(limits poolLimits, pending []Job) *pool {
-	p := &pool{limits: limits, pending: pending, running: map[*Claim]context.CancelCauseFunc{}}
+	p := &pool{limits: limits, pending: pending, running: map[*Claim]context.CancelCauseFunc{}, control: &Control{}}
 	p.changed = sync.NewCond(&p.mu)
 	return p
 }
@@ -49,19 +51,20 @@ func (p *pool) Claim(ctx context.Context) *Claim {
 			c := &Claim{Job: p.pending[i]}
 			p.pending = append(p.pending[:i:i], p.pending[i+1:]...)
 			c.Context, p.running[c] = context.WithCancelCause(ctx)
+			p.stop(c)
 			return c
 		}
-		if len(p.pending) == 0 {
-			return nil
+		if len(p.running) == 0 && (len(p.pending) == 0 || p.control.Study == nil) {
+			return nil // all are done, or those that are left are held one by one
 		}
 		p.changed.Wait()
 	}
 	return nil
 }
 
-// ready is the index of the first pending job that may begin now, or -1.
+// ready is the index of the first pending job that may begin now, or -1. A cancelled one may: its loop ends it.
 func (p *pool) ready() int {
-	if len(p.running) >= p.limits.jobs {
+	if len(p.running) >= p.limits.jobs || p.control.Study != nil {
 		return -1
 	}
 	ofModel := map[string]int{}
@@ -69,6 +72,9 @@ func (p *pool) ready() int {
 		ofModel[c.Model]++
 	}
 	for i, j := range p.pending {
+		if o := p.control.Episodes[j.ID]; o != nil && o.Verb == OrderPause {
+			continue
+		}
 		if p.limits.perModel == 0 || ofModel[j.Model] < p.limits.perModel {
 			return i
 		}
@@ -86,13 +92,58 @@ func (p *pool) Deliver(c *Claim, err error) {
 	delete(p.running, c)
 	p.changed.Broadcast()
 	var budget *gateway.BudgetError
+	var held *heldError
 	switch {
+	case errors.As(err, &held):
+		p.pending = append([]Job{c.Job}, p.pending...)
 	case err == nil || ended != nil && errors.Is(err, ended):
 	case errors.As(err, &budget) && budget.Scope == gateway.ScopeStudy:
 		p.spent, p.stopped = budget, true
 	default:
 		p.errs = append(p.errs, err)
 		p.stopped = p.stopped || hostIsFull(err)
+	}
+}
+
+// heldError leaves an episode between two attempts.
+type heldError struct{ order *Order }
+
+func (e *heldError) Error() string { return e.order.String() }
+
+// Hold leaves an episode that is paused.
+func (p *pool) Hold(id string) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if o := p.control.Held(id); o != nil && o.Verb == OrderPause {
+		return &heldError{o}
+	}
+	return nil
+}
+
+// Obey takes in the orders: limits that are new, and what they hold or cancel.
+func (p *pool) Obey(c *Control, news []Order) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.control = c
+	for _, o := range news {
+		if o.Set != nil && o.Set.Jobs != nil {
+			p.limits.jobs = *o.Set.Jobs
+		}
+		if o.Set != nil && o.Set.PerModel != nil {
+			p.limits.perModel = *o.Set.PerModel
+		}
+	}
+	for claim := range p.running {
+		p.stop(claim)
+	}
+	p.stopped = p.stopped || c.Study != nil && c.Study.Verb == OrderCancel
+	p.changed.Broadcast()
+}
+
+// stop ends the context of a job that was cancelled, alone or with the study.
+func (p *pool) stop(c *Claim) {
+	if o := p.control.Held(c.ID); o != nil && o.Verb == OrderCancel {
+		p.running[c](&episode.Stop{Text: o.String(), End: o.Episode != ""})
 	}
 }
 

@@ -46,6 +46,9 @@ type RunOptions struct {
 	Stderr      io.Writer             // notes about a changed study file; nil = none
 	AfterAppend func(seq int64)       // test hook of the journals
 
+	OnOrder func(Order) // is told every order that a person gives while the run goes on; nil = nobody
+
+	poll    time.Duration                                            // between looks for orders; 0 = defaultPoll
 	episode func(context.Context, episode.Spec) (episode.End, error) // a test\'s own loop; nil = episode.Run
 }
 
@@ -64,6 +67,7 @@ type Summary struct {
 	Ran           time.Duration
 	NothingToDo   bool
 	BudgetReached error // the study's budget stopped the run; nil = it did not
+	Held          error // a *HeldError: a person paused or cancelled what is left; nil = nobody did
 }
 
 // work is a run in progress.
@@ -75,7 +79,11 @@ type work struct {
 	agents  map[string]harness.Agent // by configuration
 	configs map[string]bool          // those that were asked for
 	box     *sandbox.Sandbox
-	spent   harness.SpentFunc
+	budget  *gateway.Budget // the study's; nil = nothing here costs money and there is no limit
+	began   time.Time       // what was paid later is in the budget
+	charged bool            // what was paid before is in it too
+	control *Control
+	q       Queue
 
 	installer harness.Installer
 	proxy     *gateway.Proxy // nil if no agent is a program
@@ -139,6 +147,13 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 			return sum, w.count(sum, selected)
 		}
 	}
+	var err error
+	if w.control, err = ReadControl(w.dir); err != nil {
+		return nil, err
+	}
+	if err := w.held(nil); err != nil {
+		return nil, err
+	}
 	if err := w.study.missingKey(w.opt.Getenv, selected); err != nil {
 		return nil, err
 	}
@@ -147,7 +162,7 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 		if err != nil {
 			return nil, err
 		}
-		plan.Jobs = w.study.jobs(w.opt.Jobs)
+		plan.Jobs = w.jobs()
 		w.warn(plan, len(selected))
 		w.opt.OnPlan(plan)
 	}
@@ -169,6 +184,9 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 	}
 	sum.Generated = w.opt.Now().Sub(began)
 	pending, err := w.pending(selected)
+	if err == nil {
+		err = w.held(pending)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -180,14 +198,25 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 		w.opt.OnStart(len(selected), len(selected)-len(pending))
 	}
 	began = w.opt.Now()
-	spent, err := drain(ctx, w.queue(pending), w.episode)
+	w.q = w.queue(pending)
+	unwatch := func() {}
+	if q, ok := w.q.(Controlled); ok {
+		q.Obey(w.control, nil)
+		unwatch = w.watch(ctx, q)
+	}
+	spent, err := drain(ctx, w.q, w.episode)
+	unwatch()
 	err = errors.Join(err, w.close())
 	sum.Ran = w.opt.Now().Sub(began)
 	sum.BudgetReached = spent
 	if spent != nil {
 		fmt.Fprintf(w.opt.Stderr, "stint: %v; no new attempt is started\n", spent)
 	}
-	return sum, errors.Join(ctx.Err(), err, w.count(sum, selected))
+	err = errors.Join(ctx.Err(), err, w.count(sum, selected))
+	if left, e := w.pending(selected); e == nil && len(left) > 0 {
+		sum.Held = w.held(left)
+	}
+	return sum, err
 }
 
 // warn says in the plan that only a part is run, and with what.
@@ -208,26 +237,6 @@ func (w *work) warn(plan *Plan, selected int) {
 		return
 	}
 	plan.Warnings = append(plan.Warnings, warning)
-}
-
-// limitUSD is what may be spent in this run directory; 0 = no limit.
-func (w *work) limitUSD() float64 {
-	whole := w.study.Budgets.StudyUSD
-	if most := w.opt.MaxUSD; most > 0 {
-		if whole == 0 || most < whole {
-			return most
-		}
-		return whole
-	}
-	return w.opt.Shard.part(whole)
-}
-
-// perModel is how many episodes of one model run at once; 0 = no limit.
-func (w *work) perModel() int {
-	if w.opt.PerModel > 0 {
-		return w.opt.PerModel
-	}
-	return w.opt.Shard.partOf(w.study.Jobs.PerModel)
 }
 
 // fillOptions replaces zero values and refuses what this version or this study cannot do.
@@ -266,6 +275,9 @@ func (s *Study) fillOptions(opt RunOptions) (RunOptions, error) {
 	}
 	if opt.Stderr == nil {
 		opt.Stderr = io.Discard
+	}
+	if opt.poll == 0 {
+		opt.poll = defaultPoll
 	}
 	if opt.episode == nil {
 		opt.episode = episode.Run
@@ -307,6 +319,9 @@ func (w *work) pending(selected []PlannedEpisode) ([]Job, error) {
 		if err != nil {
 			return nil, err
 		}
+		if o := w.control.episode(id); o != nil && o.Verb == OrderCancel && st == stateStopped {
+			continue // as it was told
+		}
 		if st == stateOpen || st == stateStopped && w.opt.RetryStopped {
 			out = append(out, Job{PlannedEpisode: e, ID: id, Model: w.study.Config(e.Config).Model})
 		}
@@ -333,14 +348,6 @@ func (w *work) count(sum *Summary, selected []PlannedEpisode) error {
 	return nil
 }
 
-// queue is where the run takes its episodes from.
-func (w *work) queue(pending []Job) Queue {
-	if w.opt.Queue != nil {
-		return w.opt.Queue(pending)
-	}
-	return newPool(poolLimits{jobs: w.study.jobs(w.opt.Jobs), perModel: w.perModel()}, pending)
-}
-
 // equip makes what all episodes share: the sandbox, an agent per configuration, the study's budget.
 func (w *work) equip(ctx context.Context) error {
 	s := w.study
@@ -365,24 +372,23 @@ func (w *work) equip(ctx context.Context) error {
 		}
 	}
 	limit := w.limitUSD()
+	if limit == 0 && s.OfflineOnly() {
+		return nil
+	}
+	w.budget, w.began = &gateway.Budget{Scope: gateway.ScopeStudy, USD: limit}, w.opt.Now()
 	if limit == 0 {
 		return nil
 	}
-	before, err := spentUSD(w.dir)
-	if err != nil {
-		return err
-	}
-	budget := &gateway.Budget{Scope: gateway.ScopeStudy, USD: limit}
-	if before > 0 {
-		budget.Charge(logs.Usage{USD: &before}) // what was paid is never refused
-	}
-	w.spent = budget.Charge
-	return nil
+	return w.chargeBefore()
 }
 
 // episode runs one job to its end.
 func (w *work) episode(ctx context.Context, j Job) error {
-	m, release, err := w.lib.use(ctx, j.Scenario)
+	use := ctx
+	if ctx.Err() != nil {
+		use = context.WithoutCancel(ctx) // an episode that was cancelled before it began is ended by its loop
+	}
+	m, release, err := w.lib.use(use, j.Scenario)
 	if err != nil {
 		return err
 	}
@@ -407,7 +413,7 @@ func (w *work) episode(ctx context.Context, j Job) error {
 		},
 		Scenario: sc, Suites: m.Suites, SuiteBytes: m.Encoded, Agent: agent, Sandbox: w.box,
 		Wall: s.AttemptWall(*c), Tokens: s.Budgets.Tokens, Requests: s.Budgets.Requests, EpisodeUSD: s.Budgets.EpisodeUSD,
-		Spent: w.spent, MaxChecks: w.opt.MaxChecks, Retry: w.opt.RetryStopped,
+		Spent: w.budget.Charge, Hold: w.hold(j.ID), MaxChecks: w.opt.MaxChecks, Retry: w.opt.RetryStopped,
 		ServerLimits: sandbox.Limits{Memory: s.Sandbox.Memory, Processes: s.Sandbox.Processes, Disk: s.Sandbox.Disk},
 		Journal:      logs.JournalOptions{Now: w.opt.Now, AfterAppend: w.opt.AfterAppend}, Progress: w.opt.Progress,
 	})

@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"time"
 
 	"golang.org/x/sync/errgroup"
 
@@ -109,14 +110,15 @@ func lastLine(path string) ([]byte, error) {
 	return b[i+1:], nil
 }
 
-// spentUSD sums what the journals of a run directory say was paid, void attempts included: a study budget
+// spentUSD sums what the journals of a run directory say was paid before a time, void attempts included: a study budget
 // holds over all runs in it.
-func spentUSD(d *logs.RunDir) (float64, error) {
+func spentUSD(d *logs.RunDir, before time.Time) (float64, error) {
 	ids, err := d.Episodes()
 	if err != nil {
 		return 0, err
 	}
 	sum := 0.0
+	before = before.Truncate(time.Millisecond) // as journals do
 	for _, id := range ids {
 		records, _, err := logs.ReadJournal(filepath.Join(d.EpisodeDir(id), "journal.jsonl"))
 		if errors.Is(err, fs.ErrNotExist) {
@@ -127,6 +129,9 @@ func spentUSD(d *logs.RunDir) (float64, error) {
 		}
 		for _, r := range records {
 			if r.Type != logs.TypeUsage {
+				continue
+			}
+			if at, err := time.Parse(time.RFC3339, r.TWall); err == nil && !at.Before(before) {
 				continue
 			}
 			u, err := logs.Decode[logs.Usage](r)
