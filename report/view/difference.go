@@ -101,8 +101,9 @@ func spans(words []string, head int, keep []bool) []span {
 			b.Reset()
 		}
 	}
+	differs := func(i int) bool { return i >= head && i < head+len(keep) && !keep[i-head] }
 	for i, w := range words {
-		m := i >= head && i < head+len(keep) && !keep[i-head]
+		m := differs(i) || differs(i-1) && differs(i+1) && strings.TrimSpace(w) == "" // a blank between two marks
 		if m != marked {
 			flush()
 			marked = m

@@ -142,6 +142,7 @@ func TestBrowserFollows(t *testing.T) {
 	b.Press("u")
 	b.Wait("the study", `location.pathname === "/run/"`)
 	b.Press("/")
+	b.Wait("the field", `document.activeElement.name === "filter"`)
 	b.Press("nothing of that kind", "\r")
 	b.Wait("the filtered list", `document.querySelector("#found").textContent === "0 episodes"`)
 	for _, page := range []string{"/run/", "/run/e/" + p.id, "/run/e/" + p.id + "/t/21/a/0"} {

@@ -46,20 +46,30 @@ type studies struct {
 	list []*study
 }
 
-// findStudies opens a folder. One that holds no study is an error.
+// findStudies opens a folder. One that holds no study is an error. A study.yaml among the folders of runs makes no run.
 func findStudies(root string) (*studies, error) {
 	s := &studies{root: root}
 	st, err := openStudy(root)
-	if err == nil {
-		st.Slug = slug(st.Name, nil)
-		s.list = []*study{st}
-		return s, nil
+	if err != nil || !st.begun() {
+		s.many = true
+		if s.scan(); len(s.list) > 0 {
+			return s, nil
+		}
 	}
-	s.many = true
-	if s.scan(); len(s.list) == 0 {
+	if err != nil {
 		return nil, err
 	}
-	return s, nil
+	st.Slug = slug(st.Name, nil)
+	return &studies{root: root, list: []*study{st}}, nil
+}
+
+// begun says whether there is anything of the study but its description.
+func (st *study) begun() bool {
+	if st.Foreign {
+		return true
+	}
+	info, err := os.Stat(st.Dir.EpisodesDir())
+	return err == nil && info.IsDir()
 }
 
 // scan looks for studies that came since.
