@@ -289,12 +289,17 @@ func (f *diffFile) compare(blobs *logs.Blobs, c *logs.TreeChange, most int) (cos
 	if cutOld || cutNew {
 		f.Note = fmt.Sprintf("large: %s; the first %s bytes of either are compared", sizes(c), num(diffCompare))
 	}
-	old, oldWhole := splitLines(string(before))
-	now, nowWhole := splitLines(string(after))
+	old, oldWhole := splitLines(wholeLines(before, cutOld))
+	now, nowWhole := splitLines(wholeLines(after, cutNew))
 	if oldWhole != nowWhole && !cutOld && !cutNew && c.Before != nil && c.After != nil && c.Before.SHA != "" && c.After.SHA != "" {
 		f.Note = map[bool]string{true: "the last line ends in a line break now", false: "the last line ends without a line break now"}[nowWhole]
 	}
 	lines := compareLines(old, now)
+	if cutOld || cutNew { // what stands in one of them up to its cut may stand behind the cut of the other
+		if n := lastShared(lines); n >= 0 {
+			lines = lines[:n+1]
+		}
+	}
 	shown := 0
 	for _, h := range hunksOf(lines) {
 		if shown >= most {
@@ -311,6 +316,23 @@ func (f *diffFile) compare(blobs *logs.Blobs, c *logs.TreeChange, most int) (cos
 		f.Deleted += boolInt(l.Op == '-')
 	}
 	return cost
+}
+
+// lastShared is the last line that is in both texts, -1 if none is.
+func lastShared(lines []diffLine) int {
+	n := len(lines) - 1
+	for n >= 0 && lines[n].Op != ' ' {
+		n--
+	}
+	return n
+}
+
+// wholeLines leaves out the half line at the end of a text that was cut.
+func wholeLines(p []byte, cut bool) string {
+	if cut {
+		p = p[:bytes.LastIndexByte(p, '\n')+1]
+	}
+	return string(p)
 }
 
 // content is the beginning of a file; of a link its target.
