@@ -23,14 +23,14 @@ const (
 // A Comparison is what compare prints. Its JSON form is stable; pointers are nil where a value is undefined.
 type Comparison struct {
 	Schema    string         `json:"schema"`
-	Outcome   string         `json:"outcome"`
+	Outcome   string         `json:"outcome"`   // turns_passed, full, share, usd, or a column of a file
 	TurnsMax  *float64       `json:"turns_max"` // the cap of the outcome; nil: none
 	Policy    string         `json:"policy"`    // how failures caused by the agent's own infrastructure count
 	Banner    string         `json:"banner,omitempty"`
-	Configs   []ConfigResult `json:"configs"` // by mean, highest first
-	Families  []FamilyResult `json:"families"`
+	Configs   []ConfigResult `json:"configs"`  // by mean, highest first
+	Families  []FamilyResult `json:"families"` // empty where nothing was tested
 	Warnings  []Warning      `json:"warnings"`
-	Paragraph string         `json:"paragraph"`
+	Paragraph string         `json:"paragraph"` // the result in words, as a paper would say it
 
 	scenarios span   // scenarios per configuration
 	runs      span   // runs per configuration and scenario
@@ -66,17 +66,17 @@ func (s span) String() string {
 
 // A ConfigResult describes one configuration on its own.
 type ConfigResult struct {
-	Config   string            `json:"config"`
-	Factors  map[string]string `json:"factors"`
+	Config   string            `json:"config"`    // full name
+	Factors  map[string]string `json:"factors"`   // what the name is made of: model, harness, feedback, …; nil for names of another form
 	N        int               `json:"n"`         // runs
 	Mean     *float64          `json:"mean"`      // the restricted mean where runs were stopped
 	CI       *[2]float64       `json:"ci"`        // 95 % interval of the mean
 	CIMethod *string           `json:"ci_method"` // nil with CI
 	Full     *int              `json:"full"`      // runs that reached the cap; nil where there is none
-	Median   *float64          `json:"median"`
-	Ends     map[string]int    `json:"ends"`   // failed, capped, stopped; they add up to n
-	Causes   map[string]int    `json:"causes"` // of the failed runs: drift, infra, bench, unknown; nil without verdicts
-	USD      *float64          `json:"usd"`    // mean dollars of the runs whose cost is known
+	Median   *float64          `json:"median"`    // nil without runs
+	Ends     map[string]int    `json:"ends"`      // failed, capped, stopped; they add up to n
+	Causes   map[string]int    `json:"causes"`    // of the failed runs: drift, infra, bench, unknown; nil without verdicts
+	USD      *float64          `json:"usd"`       // mean dollars of the runs whose cost is known
 	// FailureRate is nil unless the outcome is a number of turns.
 	FailureRate *FailureRate `json:"failure_rate"`
 	// Rank is 1 for the highest mean over the scenarios that all configurations share, equal means share the middle of
@@ -131,26 +131,26 @@ type FamilyResult struct {
 
 // A PairResult compares two configurations on the scenarios both have.
 type PairResult struct {
-	A            string      `json:"a"`
-	B            string      `json:"b"`
-	N            int         `json:"n"` // shared scenarios
-	Ahead        int         `json:"ahead"`
-	Level        int         `json:"level"`
-	Behind       int         `json:"behind"`
-	Undecided    int         `json:"undecided"` // scenarios whose order a stopped run leaves open
-	Diff         *float64    `json:"diff"`      // mean of A minus mean of B
-	DiffCI       *[2]float64 `json:"diff_ci"`
-	Test         string      `json:"test"`
-	P            *float64    `json:"p"` // nil: not tested, counted in the family with p = 1
-	POtherZero   *float64    `json:"p_other_zero"`
-	Bounds       *[2]float64 `json:"bounds"` // smallest and largest p the stopped runs leave open
-	Holm         *float64    `json:"holm"`
-	HolmDiscrete *float64    `json:"holm_discrete"`
-	Least        *float64    `json:"least"` // the smallest Holm value the pair could have had
-	HL           *float64    `json:"hl"`    // Hodges–Lehmann estimate of the difference
-	HLCI         *[2]float64 `json:"hl_ci"`
-	RankBiserial *float64    `json:"rank_biserial"`
-	Decision     string      `json:"decision"`
+	A            string      `json:"a"`             // configuration
+	B            string      `json:"b"`             // configuration
+	N            int         `json:"n"`             // shared scenarios
+	Ahead        int         `json:"ahead"`         // scenarios in which A has more
+	Level        int         `json:"level"`         // scenarios with the same
+	Behind       int         `json:"behind"`        // scenarios in which B has more
+	Undecided    int         `json:"undecided"`     // scenarios whose order a stopped run leaves open
+	Diff         *float64    `json:"diff"`          // mean of A minus mean of B
+	DiffCI       *[2]float64 `json:"diff_ci"`       // 95 % interval of diff
+	Test         string      `json:"test"`          // name of the test
+	P            *float64    `json:"p"`             // nil: not tested, counted in the family with p = 1
+	POtherZero   *float64    `json:"p_other_zero"`  // p with the other treatment of equal outcomes
+	Bounds       *[2]float64 `json:"bounds"`        // smallest and largest p the stopped runs leave open
+	Holm         *float64    `json:"holm"`          // p adjusted over the family; decides
+	HolmDiscrete *float64    `json:"holm_discrete"` // the same using the exact null distributions; never decides
+	Least        *float64    `json:"least"`         // the smallest Holm value the pair could have had
+	HL           *float64    `json:"hl"`            // Hodges–Lehmann estimate of the difference
+	HLCI         *[2]float64 `json:"hl_ci"`         // its 95 % interval
+	RankBiserial *float64    `json:"rank_biserial"` // from -1 (B always ahead) to 1
+	Decision     string      `json:"decision"`      // significant after the correction, not, or never possible
 
 	meanA, meanB   float64
 	nonZero        int

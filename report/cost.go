@@ -13,7 +13,7 @@ import (
 // known is nil and says why.
 type CostSummary struct {
 	Config      string   `json:"config"`
-	PerEpisode  Estimate `json:"usd_per_episode"`
+	PerEpisode  Estimate `json:"usd_per_episode"`     // mean over the scenarios
 	PerTurn     Estimate `json:"usd_per_passed_turn"` // all dollars over all turns passed
 	CachedShare Estimate `json:"cached_share"`        // of the prompt tokens, those that a cache served
 	Void        Wasted   `json:"wasted_void"`         // attempts that did not count, for another reason than a resumed run
@@ -24,7 +24,7 @@ type CostSummary struct {
 // An Estimate is a number with its 95 % interval.
 type Estimate struct {
 	Value  *float64    `json:"value"`
-	CI     *[2]float64 `json:"ci"`
+	CI     *[2]float64 `json:"ci"`               // 95 %, scenarios drawn again
 	Reason string      `json:"reason,omitempty"` // why the value, or its interval, is undefined
 }
 

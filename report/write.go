@@ -34,13 +34,13 @@ type Input struct {
 // A Report is the content of summary.json.
 type Report struct {
 	Schema     string         `json:"schema"`
-	Study      string         `json:"study"`
-	Stint      string         `json:"stint"`
-	Headline   string         `json:"headline"`
+	Study      string         `json:"study"`    // its name, or that of the file
+	Stint      string         `json:"stint"`    // version that made the report
+	Headline   string         `json:"headline"` // the answer in a sentence
 	Comparison *Comparison    `json:"comparison"`
 	Figures    []FigureRecord `json:"figures"`
-	Runs       []RunSummary   `json:"runs"`
-	Costs      []CostSummary  `json:"costs"`
+	Runs       []RunSummary   `json:"runs"`  // by configuration, in the order of names; empty for a file of outcomes
+	Costs      []CostSummary  `json:"costs"` // by configuration, in the order of the comparison
 	// Audit is left out where there was none.
 	Audit *classify.AuditReport `json:"audit,omitempty"`
 	// With is left out where no second study was named.

@@ -150,6 +150,10 @@ func TestReportOutcome(t *testing.T) {
 	if got.Comparison.Outcome != "share" || math.Abs(*got.Comparison.Configs[0].Mean-5.5/20) > 1e-9 || !strings.Contains(files["report.md"], "stint report DIR --outcome share") {
 		t.Errorf("outcome %s, mean %v", got.Comparison.Outcome, *got.Comparison.Configs[0].Mean)
 	}
+	out, _ := stint(t, dir, exitDone, "report", "--schema")
+	if !json.Valid([]byte(out)) || !strings.Contains(out, "usd_per_passed_turn") {
+		t.Errorf("the schema is %.100s", out)
+	}
 	if _, errs := stint(t, dir, exitInput, "report", tables, "-o", "bad", "--outcome", "luck"); !strings.Contains(errs, `there is no outcome "luck"`) {
 		t.Error(errs)
 	}

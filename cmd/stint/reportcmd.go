@@ -25,6 +25,7 @@ type reportFlags struct {
 
 func newReportCmd(e *env) *cobra.Command {
 	var f reportFlags
+	var schema bool
 	cmd := &cobra.Command{
 		Use:   "report SOURCE",
 		Short: "A page with figures, LaTeX, Markdown and all numbers",
@@ -41,8 +42,17 @@ an unknown cost. --redact takes secrets, addresses of models, host names, paths 
 people out of everything before it is written, and says so in the report.`,
 		Example: "  " + e.Self + " report runs/demo\n  " + e.Self + " report runs/demo -o detailed --filter feedback:detailed\n" +
 			"  " + e.Self + " report outcomes.csv --cap 101 -o outcomes-report",
-		Args: cobra.ExactArgs(1),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if schema {
+				return cobra.NoArgs(cmd, args)
+			}
+			return cobra.ExactArgs(1)(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if schema {
+				_, err := e.Stdout.Write(report.SummarySchema())
+				return err
+			}
 			f.set = cmd.Flags().Changed
 			if err := f.check(); err != nil {
 				return err
@@ -56,6 +66,7 @@ people out of everything before it is written, and says so in the report.`,
 	fl.StringVar(&f.outcome, "outcome", "", "turns_passed, full, share or usd (default what the study declared)")
 	fl.StringVar(&f.prices, "prices", "", "dollars by the price table in this `FILE` instead of those recorded")
 	fl.StringVar(&f.with, "with", "", "show a second study, `DIR2`, beside this one")
+	fl.BoolVar(&schema, "schema", false, "print the JSON schema of summary.json")
 	fl.BoolVar(&f.redact, "redact", false, "take out secrets, addresses, host names, paths and names of people")
 	columnFlags(cmd, &f.columns)
 	return cmd
