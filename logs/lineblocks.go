@@ -8,13 +8,17 @@ import (
 	"runtime"
 	"sync"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // blockBytes is how much is read at a time and decoded by one core.
 const blockBytes = 1 << 20
 
-// lineDecoder makes something of a line that is a JSON object. It runs on several cores at once and keeps nothing of raw.
+// lineDecoder makes something of a line that is a JSON object. It keeps nothing of raw.
 type lineDecoder func(raw []byte, isUTF8 bool) (any, error)
+
+// newDecoder makes a decoder for the lines of a block. Several are at work at once, each on one core.
+type newDecoder func() lineDecoder
 
 // decodedLine is a line with what a decoder made of it.
 type decodedLine struct {
@@ -38,7 +42,7 @@ type lineBlock struct {
 
 // decodeLines reads lines on one core, decodes them on all and hands them on in their order. It ends when yield says so.
 // A line that is longer than most is cut and not decoded.
-func decodeLines(r io.Reader, most int, decode lineDecoder, yield func(*decodedLine) bool) (offset int64, err error) {
+func decodeLines(r io.Reader, most int, decode newDecoder, yield func(*decodedLine) bool) (offset int64, err error) {
 	workers := runtime.GOMAXPROCS(0)
 	todo, order := make(chan *lineBlock, workers), make(chan *lineBlock, workers+1)
 	free, stop := make(chan []byte, 2*workers+4), make(chan struct{})
@@ -89,12 +93,15 @@ func decodeLines(r io.Reader, most int, decode lineDecoder, yield func(*decodedL
 }
 
 // decode fills the lines of a block.
-func (b *lineBlock) decode(most int, decode lineDecoder) {
+func (b *lineBlock) decode(most int, newDecoder newDecoder) {
 	if b.cut != nil {
 		b.lines = []decodedLine{{rawLine: *b.cut, object: true, utf8: utf8.Valid(b.cut.data)}}
 		return
 	}
-	b.lines = make([]decodedLine, 0, 1+bytes.Count(b.data, []byte("\n")))
+	count := 1 + bytes.Count(b.data, []byte("\n"))
+	b.lines = make([]decodedLine, 0, count)
+	sums := make([]byte, 0, count*hex.EncodedLen(sha256.Size))
+	decode := newDecoder.make()
 	rest, offset := b.data, b.offset
 	for len(rest) > 0 {
 		n := bytes.IndexByte(rest, '\n') + 1
@@ -102,8 +109,9 @@ func (b *lineBlock) decode(most int, decode lineDecoder) {
 		if torn {
 			n = len(rest)
 		}
-		sum := sha256.Sum256(rest[:n])
-		l := decodedLine{rawLine: rawLine{data: rest[:n:n], offset: offset, length: int64(n), sha: hex.EncodeToString(sum[:]), torn: torn}}
+		sum, from := sha256.Sum256(rest[:n]), len(sums)
+		sums = hex.AppendEncode(sums, sum[:])
+		l := decodedLine{rawLine: rawLine{data: rest[:n:n], offset: offset, length: int64(n), sha: unsafe.String(&sums[from], len(sums)-from), torn: torn}}
 		if offset == 0 {
 			l.data = bytes.TrimPrefix(l.data, []byte("\xef\xbb\xbf"))
 		}
@@ -111,6 +119,14 @@ func (b *lineBlock) decode(most int, decode lineDecoder) {
 		b.lines = append(b.lines, l)
 		rest, offset = rest[n:], offset+int64(n)
 	}
+}
+
+// make is nil if nothing is to be decoded.
+func (n newDecoder) make() lineDecoder {
+	if n == nil {
+		return nil
+	}
+	return n()
 }
 
 // look says what kind of line it is, and decodes an object that is not too long.

@@ -14,7 +14,7 @@ const keptOfCut = 4 << 10
 
 // inputLines hands the lines of a file on, with the place set and what decode made of them. Lines that are too long come
 // cut.
-func (b *eventBuilder) inputLines(f *inputFile, decode lineDecoder, yield func(int, *decodedLine) bool) bool {
+func (b *eventBuilder) inputLines(f *inputFile, decode newDecoder, yield func(int, *decodedLine) bool) bool {
 	b.place(f.path, 0, nil)
 	u, err := f.open()
 	if err != nil {

@@ -151,7 +151,7 @@ func (b *eventBuilder) lines(p programFiles, name string) iter.Seq2[int, []byte]
 
 // eachLine calls f for the lines of a file until it says false: of all files of that name that somebody named, or of
 // the one in memory.
-func (b *eventBuilder) eachLine(p programFiles, name string, decode lineDecoder, f func(int, *decodedLine) bool) {
+func (b *eventBuilder) eachLine(p programFiles, name string, decode newDecoder, f func(int, *decodedLine) bool) {
 	for _, file := range p.files {
 		switch {
 		case file.Name != name:
@@ -200,7 +200,7 @@ func (b *eventBuilder) jsonObjects(p programFiles, name string, plain bool, f fu
 
 // decodedLines is jsonObjects with a decoder, which runs on all cores if the file is one that somebody named. Its error
 // is the line's.
-func (b *eventBuilder) decodedLines(p programFiles, name string, plain bool, decode lineDecoder, f func(raw []byte, decoded any) error) {
+func (b *eventBuilder) decodedLines(p programFiles, name string, plain bool, decode newDecoder, f func(raw []byte, decoded any) error) {
 	seen := 0
 	b.eachLine(p, name, decode, func(line int, l *decodedLine) bool {
 		switch {
@@ -231,13 +231,13 @@ func (b *eventBuilder) decodedLines(p programFiles, name string, plain bool, dec
 }
 
 // memoryLines is inputLines for a file that is in memory.
-func (b *eventBuilder) memoryLines(blob string, file placedFile, decode lineDecoder, yield func(int, *decodedLine) bool) {
-	offset, line := file.offset, 0
+func (b *eventBuilder) memoryLines(blob string, file placedFile, decode newDecoder, yield func(int, *decodedLine) bool) {
+	offset, line, decoder := file.offset, 0, decode.make()
 	for raw := range bytes.Lines(file.Data) {
 		b.place(blob, offset, raw)
 		offset += int64(len(raw))
 		l := decodedLine{rawLine: rawLine{data: raw}}
-		l.look(b.maxLine(), decode)
+		l.look(b.maxLine(), decoder)
 		if line++; !yield(line, &l) {
 			return
 		}

@@ -145,7 +145,7 @@ func (r *claudeReader) message(rec *claudeRecord) error {
 		case "text":
 			r.modelSaid(p.Text)
 		case "tool_use":
-			r.tools.set(p.ID, p.Name)
+			r.tools.set(strings.Clone(p.ID), strings.Clone(p.Name)) // kept longer than the lines around it
 			r.toolCalled(p.Name, p.ID, p.given)
 		}
 	}
@@ -160,7 +160,7 @@ func (r *claudeReader) answer(l *claudeLine) {
 	}
 	at, known := r.answers.get(l.Message.ID)
 	if !known || l.Message.ID == "" {
-		r.answers.set(l.Message.ID, r.answered(t, pairs("finish_reason", clip(l.Message.StopReason, 40))))
+		r.answers.set(strings.Clone(l.Message.ID), r.answered(t, pairs("finish_reason", clip(l.Message.StopReason, 40))))
 		return
 	}
 	if number(t.Output) >= number(r.eventAt(at).Output) && l.Message.Usage != nil {

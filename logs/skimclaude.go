@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+	"unsafe"
 )
 
 // claudeRecord is a line of Claude Code's logs, decoded.
@@ -27,12 +28,15 @@ func (r *claudeRecord) keyNews() keyNews {
 // claudeDecoder decodes lines of Claude Code's logs. Of texts it needs at least so many bytes, 0 = all. What almost all
 // lines are, messages, is skimmed; whatever the skimmer is not sure about goes to encoding/json, so that both read the
 // same.
-func claudeDecoder(need int) lineDecoder {
-	return func(raw []byte, isUTF8 bool) (any, error) {
-		if rec := skimClaude(raw, need, isUTF8); rec != nil {
-			return rec, nil
+func claudeDecoder(need int) newDecoder {
+	return func() lineDecoder {
+		s := &claudeSkimmer{need: need}
+		return func(raw []byte, isUTF8 bool) (any, error) {
+			if rec := s.record(raw, isUTF8); rec != nil {
+				return rec, nil
+			}
+			return decodeClaude(raw)
 		}
-		return decodeClaude(raw)
 	}
 }
 
@@ -74,12 +78,27 @@ type claudeSkimmer struct {
 	skimmer
 	need int
 	sure bool
+
+	// Room for what comes of the lines of a block, so that each takes none of its own.
+	records []claudeRecord
+	parts   []claudePart
+	texts   []byte
 }
 
-// skimClaude reads a message of Claude Code; nil if the line is something else.
+// skimClaude reads one line.
 func skimClaude(raw []byte, need int, isUTF8 bool) *claudeRecord {
-	s := &claudeSkimmer{skimmer: skimmer{b: raw, valid: isUTF8, keys: keyWatch{on: true}}, need: need, sure: true}
-	r := &claudeRecord{}
+	return (&claudeSkimmer{need: need}).record(raw, isUTF8)
+}
+
+// record reads a message of Claude Code; nil if the line is something else.
+func (s *claudeSkimmer) record(raw []byte, isUTF8 bool) *claudeRecord {
+	s.skimmer = skimmer{b: raw, valid: isUTF8, name: s.name, keys: s.keys.again()}
+	s.sure = true
+	if len(s.records) == cap(s.records) {
+		s.records = make([]claudeRecord, 0, recordRoom)
+	}
+	s.records = append(s.records, claudeRecord{})
+	r := &s.records[len(s.records)-1]
 	s.object(claudeKeys.line, func(key string) {
 		switch key {
 		case "type":
@@ -92,7 +111,7 @@ func skimClaude(raw []byte, need int, isUTF8 bool) *claudeRecord {
 				s.sure = false
 			}
 		case "timestamp":
-			r.Timestamp = s.text().String()
+			r.Timestamp = s.short()
 		case "isSidechain":
 			r.Sidechain = s.truth()
 		case "isMeta":
@@ -100,7 +119,7 @@ func skimClaude(raw []byte, need int, isUTF8 bool) *claudeRecord {
 		case "isCompactSummary":
 			r.Summary = s.truth()
 		case "parent_tool_use_id":
-			r.Parent = s.text().String()
+			r.Parent = s.short()
 		case "message":
 			s.message(r)
 		default:
@@ -113,7 +132,7 @@ func skimClaude(raw []byte, need int, isUTF8 bool) *claudeRecord {
 	}
 	r.keys = keyNews{known: true, twice: s.keys.twice}
 	if s.usageAt > 0 && r.Message.Usage != nil {
-		r.usage = string(objectBehind(raw[s.usageAt:]))
+		r.usage = s.keep(objectBehind(raw[s.usageAt:]))
 	}
 	return r
 }
@@ -161,11 +180,11 @@ func (s *claudeSkimmer) message(r *claudeRecord) {
 	s.object(claudeKeys.message, func(key string) {
 		switch key {
 		case "id":
-			r.Message.ID = s.text().String()
+			r.Message.ID = s.short()
 		case "model":
-			r.Message.Model = s.text().String()
+			r.Message.Model = s.short()
 		case "stop_reason":
-			r.Message.StopReason = s.text().String()
+			r.Message.StopReason = s.short()
 		case "usage":
 			if s.peek() != 'n' {
 				r.Message.Usage = &claudeUsage{}
@@ -204,25 +223,31 @@ func (s *claudeSkimmer) content(r *claudeRecord) {
 		return
 	}
 	s.enter('[')
+	from := len(s.parts)
 	for s.more(']') {
-		r.parts = append(r.parts, claudePart{})
-		s.part(&r.parts[len(r.parts)-1])
+		if len(s.parts) == cap(s.parts) {
+			mine := s.parts[from:]
+			s.parts, from = append(make([]claudePart, 0, max(recordRoom, 2*len(mine))), mine...), 0
+		}
+		s.parts = append(s.parts, claudePart{})
+		s.part(&s.parts[len(s.parts)-1])
 	}
+	r.parts = s.parts[from:len(s.parts):len(s.parts)]
 }
 
 func (s *claudeSkimmer) part(p *claudePart) {
 	s.object(claudeKeys.part, func(key string) {
 		switch key {
 		case "type":
-			p.Type = s.text().String()
+			p.Type = s.short()
 		case "text":
 			p.Text = s.words(s.text())
 		case "id":
-			p.ID = s.text().String()
+			p.ID = s.short()
 		case "name":
-			p.Name = s.text().String()
+			p.Name = s.short()
 		case "tool_use_id":
-			p.ToolUseID = s.text().String()
+			p.ToolUseID = s.short()
 		case "is_error":
 			p.IsError = s.truth()
 		case "input":
@@ -258,7 +283,39 @@ func (s *claudeSkimmer) words(t skimText) string {
 	if len(bytes.TrimSpace(head)) == 0 {
 		return t.String()
 	}
-	return string(head)
+	return unsafe.String(unsafe.SliceData(head), len(head)) // nobody else has it
+}
+
+const (
+	recordRoom = 64
+	textRoom   = 16 << 10
+	// keptTogether is how long a text may be that shares room with others, none of which is let go of before all are.
+	keptTogether = 256
+)
+
+// keep makes a copy of a short text among the others.
+func (s *claudeSkimmer) keep(b []byte) string {
+	if len(b) == 0 {
+		return ""
+	}
+	if len(b) > keptTogether {
+		return string(b)
+	}
+	if len(s.texts)+len(b) > cap(s.texts) {
+		s.texts = make([]byte, 0, textRoom)
+	}
+	from := len(s.texts)
+	s.texts = append(s.texts, b...)
+	return unsafe.String(&s.texts[from], len(b))
+}
+
+// short reads a string that is short mostly.
+func (s *claudeSkimmer) short() string {
+	t := s.text()
+	if t.plain && t.valid {
+		return s.keep(t.raw)
+	}
+	return t.String()
 }
 
 // source is JSON as it stands, as much of it as is needed.

@@ -14,6 +14,11 @@ type keyWatch struct {
 // manyKeys is from how many keys on an object's are sorted instead of compared one by one.
 const manyKeys = 32
 
+// again watches another value, in the same room.
+func (w *keyWatch) again() keyWatch {
+	return keyWatch{on: true, hashes: w.hashes[:0], starts: w.starts[:0]}
+}
+
 func (w *keyWatch) open() {
 	if w.on {
 		w.starts = append(w.starts, len(w.hashes))

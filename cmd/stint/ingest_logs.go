@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -53,6 +54,9 @@ func ingestLogs(ctx context.Context, e *env, paths []string, opt ingestFlags) er
 	if !slices.ContainsFunc(r.Files(), func(f logs.FileReport) bool { return f.Format != "" && !f.Beside }) {
 		sayUnknown(e, opt.out, r.Files())
 		return inputErrorf("the formats are "+formatNames(), "no log of a known format among %s", plural(len(r.Files()), "file"))
+	}
+	if !opt.text { // little stays of what is read: some more room saves much collecting
+		defer debug.SetGCPercent(debug.SetGCPercent(200))
 	}
 	count := recordProgress(e)
 	res, err := logs.IngestLogs(ctx, r, opt.out, count)
