@@ -9,6 +9,7 @@ import (
 	"io"
 	"math"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -45,9 +46,32 @@ func figureSets() map[string]*logs.OutcomeSet {
 		"score":    single,
 		"unending": unending(),
 		"judged":   judged(harnesses(true)),
-		"studied":  studied(4, 20, 2, 101),
+		"studied":  withCosts(studied(4, 20, 2, 101)),
 		"deep":     studied(14, 8, 10, 101),
 	}
+}
+
+// withCosts adds what every attempt cost: dollars for the first half of the rows, for the others tokens alone.
+func withCosts(set *logs.OutcomeSet) *logs.OutcomeSet {
+	for i := range set.Rows {
+		row := &set.Rows[i]
+		costs := &logs.AttemptCosts{}
+		for turn := range len(row.Attempts) + 1 {
+			n := 3 // the failed turn used the whole budget
+			if turn < len(row.Attempts) {
+				n = row.Attempts[turn]
+			} else if row.Status != logs.StatusFailed {
+				break
+			}
+			costs.Tokens = append(costs.Tokens, slices.Repeat([]float64{12_345}, n))
+			costs.USD = append(costs.USD, slices.Repeat([]float64{0.0375}, n))
+		}
+		if i >= len(set.Rows)/2 {
+			costs.USD = nil
+		}
+		row.Costs = costs
+	}
+	return set
 }
 
 // unending holds runs that were all stopped, some in the first turn.
@@ -157,31 +181,37 @@ func placedTexts(t *testing.T, svg []byte) []placedText {
 // TestFiguresFit holds that no text is cut by the edge of a figure and no two texts overlap.
 func TestFiguresFit(t *testing.T) {
 	for name, figures := range drawnSets(t) {
-		for _, f := range bothWidths(figures) {
-			m := viewBox.FindSubmatch(f.SVG)
-			if m == nil {
-				t.Fatalf("%s/%s: no viewBox", name, f.Name)
+		checkFit(t, name, figures)
+	}
+}
+
+// checkFit holds that no text of any figure is cut by its edge and no two overlap.
+func checkFit(t *testing.T, name string, figures []Figure) {
+	t.Helper()
+	for _, f := range bothWidths(figures) {
+		m := viewBox.FindSubmatch(f.SVG)
+		if m == nil {
+			t.Fatalf("%s/%s: no viewBox", name, f.Name)
+		}
+		w, _ := strconv.ParseFloat(string(m[1]), 64)
+		h, _ := strconv.ParseFloat(string(m[2]), 64)
+		texts := placedTexts(t, f.SVG)
+		if len(texts) == 0 {
+			t.Errorf("%s/%s: a figure without a word", name, f.Name)
+		}
+		for i, a := range texts {
+			const slack = 0.5
+			if a.x < -slack || a.x+a.w > w+slack || a.y < 0 || a.y+a.size > h+2 {
+				t.Errorf("%s/%s: %q is cut: x %.1f–%.1f of %.1f, y %.1f of %.1f", name, f.Name, a.text, a.x, a.x+a.w, w, a.y, h)
 			}
-			w, _ := strconv.ParseFloat(string(m[1]), 64)
-			h, _ := strconv.ParseFloat(string(m[2]), 64)
-			texts := placedTexts(t, f.SVG)
-			if len(texts) == 0 {
-				t.Errorf("%s/%s: a figure without a word", name, f.Name)
-			}
-			for i, a := range texts {
-				const slack = 0.5
-				if a.x < -slack || a.x+a.w > w+slack || a.y < 0 || a.y+a.size > h+2 {
-					t.Errorf("%s/%s: %q is cut: x %.1f–%.1f of %.1f, y %.1f of %.1f", name, f.Name, a.text, a.x, a.x+a.w, w, a.y, h)
+			for _, b := range texts[i+1:] {
+				if a.x+a.w > b.x+slack && b.x+b.w > a.x+slack && math.Abs(a.y-b.y) < 0.72*math.Min(a.size, b.size) {
+					t.Errorf("%s/%s: %q and %q overlap", name, f.Name, a.text, b.text)
 				}
-				for _, b := range texts[i+1:] {
-					if a.x+a.w > b.x+slack && b.x+b.w > a.x+slack && math.Abs(a.y-b.y) < 0.72*math.Min(a.size, b.size) {
-						t.Errorf("%s/%s: %q and %q overlap", name, f.Name, a.text, b.text)
-					}
-				}
 			}
-			if bytes.Contains(f.SVG, []byte("<b>")) || bytes.Contains(f.SVG, []byte("NaN")) {
-				t.Errorf("%s/%s: the SVG holds markup of a name, or NaN", name, f.Name)
-			}
+		}
+		if bytes.Contains(f.SVG, []byte("<b>")) || bytes.Contains(f.SVG, []byte("NaN")) {
+			t.Errorf("%s/%s: the SVG holds markup of a name, or NaN", name, f.Name)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -18,12 +19,13 @@ const (
 	maxPowerScenarios = 100
 	minPilotScenarios = 5
 	maxPilotScenarios = 200
+	mostPilotShare    = 0.75 // of the cap, so that a better configuration has turns left to pass
 )
 
 // PowerCurves draws what differences studies of this kind find in 80 % of repetitions, by their number of scenarios:
 // as a single pair, and as the first of a family of three or of as many as this study has. The model is fitted to the
-// configuration in the middle. ok is false where the outcome is no number of turns with a cap, or where nothing can be
-// fitted.
+// configuration in the middle. ok is false where the outcome is no number of turns with a cap, where nothing can be
+// fitted, and where all configurations come close to the cap.
 func PowerCurves(c *Comparison) (fig Figure, ok bool, err error) {
 	p := powerPlot{c: c}
 	if ok, err = p.simulate(); err != nil || !ok {
@@ -90,17 +92,18 @@ func (p *powerPlot) simulate() (bool, error) {
 	return true, nil
 }
 
-// middle finds the configuration nearest to the middle of the order to which the model can be fitted; nil is none.
+// middle finds the configuration nearest to the middle of the order that leaves room for a better one and to which the
+// model can be fitted; nil is none.
 func (p *powerPlot) middle(limit int) (*ConfigResult, error) {
 	n := len(p.c.Configs)
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return abs(2*a-n+1) - abs(2*b-n+1) })
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(abs(2*a-n+1)-abs(2*b-n+1), b-a) })
 	for _, i := range order {
 		r := &p.c.Configs[i]
-		if r.Mean == nil || len(r.scenarios) < minPilotScenarios {
+		if r.Mean == nil || len(r.scenarios) < minPilotScenarios || *r.Mean > mostPilotShare*float64(limit) {
 			continue
 		}
 		runs := make([]stats.Outcome, len(r.runs))
@@ -294,7 +297,7 @@ func (p *powerPlot) sentence() string {
 
 // scenariosFor reads from a curve how many scenarios find a mean.
 func (p *powerPlot) scenariosFor(i int, mean float64) int {
-	before := stats.PowerPoint{Mean: p.c.cap()}
+	var before stats.PowerPoint
 	for _, pt := range p.curves[i] {
 		if pt.Defined && pt.Mean <= mean {
 			if before.Scenarios == 0 || before.Mean <= pt.Mean {
@@ -303,7 +306,9 @@ func (p *powerPlot) scenariosFor(i int, mean float64) int {
 			lo, hi := math.Log(float64(before.Scenarios)), math.Log(float64(pt.Scenarios))
 			return int(math.Ceil(math.Exp(lo + (hi-lo)*(before.Mean-mean)/(before.Mean-pt.Mean))))
 		}
-		before = pt
+		if pt.Defined {
+			before = pt
+		}
 	}
 	return p.sizes[len(p.sizes)-1]
 }
