@@ -1,12 +1,12 @@
 // Package report turns outcomes into a comparison of configurations and shows it: as aligned text, JSON, CSV,
-// Markdown and LaTeX, as figures (mean turns, still going, heat map, pairwise matrix, retry curves, causes), and as
-// a report folder with a self-contained page.
+// Markdown and LaTeX, as figures (mean turns, still going, heat map, pairwise matrix, paired differences, retry curves,
+// failure rates, ranks, power, causes), and as a report folder with a self-contained page.
 //
 // There is one model, [Comparison]. [Compare] fills it from a set of outcomes: a mean with an interval per
 // configuration, then one or more families of pairs. Every pair is tested on the scenarios both sides have,
 // every family is corrected for the number of its pairs, and beside each adjusted p stands the least one the
 // pair could have had, so that a reader sees what was never possible. Figures that need more than the model holds
-// (survival, retry budgets, incidence of causes) ask package stats for it; all other files only lay the model out.
+// (survival, retry budgets, incidence of causes, power) ask package stats for it; all other files only lay the model out.
 // A part that the data do not allow is left out: no causes without verdicts, no retry curve without attempts.
 //
 // What it promises:

@@ -31,8 +31,8 @@ func newReportCmd(e *env) *cobra.Command {
 		Short: "A page with figures, LaTeX, Markdown and all numbers",
 		Long: `report compares the runs of a run directory as compare does and writes a folder:
 index.html, one file that opens from disk; report.md with the same in Markdown; tables/
-and results.tex for a paper; figures/ as SVG, PNG and CSV; and summary.json with all
-numbers. SOURCE may also be a folder of tables or a file of outcomes, which gives the
+and results.tex for a paper; figures/ as SVG, PDF, PNG and CSV; and summary.json with
+all numbers. SOURCE may also be a folder of tables or a file of outcomes, which gives the
 parts its data allow; it then needs -o. The folder is replaced as a whole; the same input
 gives the same bytes.
 
