@@ -43,20 +43,6 @@ func until(t *testing.T, what string, done func() bool) {
 	}
 }
 
-// ends reads the evidence of an episode's end.
-func ends(t *testing.T, dir, id string) logs.EpisodeEnd {
-	t.Helper()
-	records, _, err := logs.ReadJournal(filepath.Join((&logs.RunDir{Root: dir}).EpisodeDir(id), logs.JournalName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	end, err := logs.Decode[logs.EpisodeEnd](records[len(records)-1])
-	if err != nil {
-		t.Fatal(err)
-	}
-	return end
-}
-
 // TestPauseAndResume: a paused run leaves its episodes between attempts and holds; resumed, it goes on. One that is
 // started while it is paused says so.
 func TestPauseAndResume(t *testing.T) {
