@@ -67,6 +67,8 @@ type EpisodeStart struct {
 	Prices         string            `json:"prices"`            // name or hash of the price table
 	Stint          string            `json:"stint"`             // version of stint
 	Factors        map[string]string `json:"factors,omitempty"` // further axes that vary in the study
+	// Ungraded says that no suite was run: what a simulated agent planted is taken for the grade.
+	Ungraded bool `json:"ungraded,omitempty"`
 }
 
 // ModelAsked names the model of a configuration: Asked is its name in the study, ID what the provider is asked for.

@@ -53,6 +53,7 @@ Instead of a study it takes a run directory, whose frozen study goes on in place
 	fl.StringVar(&f.only, "only", "", "only episodes that match `EXPR`, for example 'scenario:s01'")
 	fl.StringVar(&f.retry, "retry", "", "`stopped`: try stopped episodes again")
 	fl.Float64Var(&f.maxUSD, "max-usd", 0, "start no new attempt once the study has cost so much")
+	fl.StringVar(&f.grade, "grade", "", "`none`: take what simulated agents have planted for their grades, start no server")
 	fl.IntVar(&f.maxChecks, "max-checks", 0, "grade with at most so many checks (simulated studies only)")
 	return cmd
 }
@@ -67,6 +68,7 @@ type runFlags struct {
 	maxUSD    float64
 	like      []string
 	maxChecks int
+	grade     string
 	perModel  int
 	shardText string
 
@@ -85,6 +87,8 @@ func (f *runFlags) check(e *env) error {
 		return inputErrorf("--retry stopped tries stopped episodes again", "--retry takes the word stopped, not %q", f.retry)
 	case f.jobs < 0:
 		return inputErrorf("leave --jobs out for the default", "--jobs %d: a number of episodes is at least 1", f.jobs)
+	case f.grade != "" && f.grade != "none":
+		return inputErrorf("leave --grade out for whole suites", "--grade takes the word none, not %q", f.grade)
 	case len(f.like) > 0 && !f.dryRun:
 		return inputErrorf("add --dry-run", "--like is for the plan")
 	case f.maxUSD < 0:
@@ -128,7 +132,7 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 	}()
 	sum, err := s.Run(ctx, study.RunOptions{
 		Dir: dir, Jobs: f.jobs, Only: f.only, RetryStopped: f.retry == "stopped", MaxUSD: f.maxUSD,
-		MaxChecks: f.maxChecks, PerModel: f.perModel, Shard: f.shard, Dealt: f.dealt, From: f.from,
+		MaxChecks: f.maxChecks, GradeNone: f.grade == "none", PerModel: f.perModel, Shard: f.shard, Dealt: f.dealt, From: f.from,
 		Now: e.Now, Getenv: e.Getenv, Stint: e.Stint, Stderr: e.Stderr,
 		OnPlan: func(plan *study.Plan) {
 			if !f.quiet && !e.Quiet {

@@ -31,6 +31,9 @@ func (f *runFlags) open(name string) (s *study.Study, dir string, err error) {
 		f.again += " --shard " + f.shard.String()
 		in = filepath.Join("runs", fmt.Sprintf("%s-%d-of-%d", s.Name, f.shard.K, f.shard.N))
 	}
+	if f.grade != "" {
+		f.again += " --grade " + shellQuote(f.grade)
+	}
 	if f.dir != "" {
 		f.again += " -o " + shellQuote(f.dir)
 	}

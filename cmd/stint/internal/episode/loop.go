@@ -133,6 +133,7 @@ func (l *loop) agrees() error {
 		{"repeat", fmt.Sprint(was.Repeat), fmt.Sprint(is.Repeat)},
 		{"turns_max", fmt.Sprint(was.TurnsMax), fmt.Sprint(is.TurnsMax)},
 		{"mode", was.Mode, is.Mode},
+		{"ungraded", fmt.Sprint(was.Ungraded), fmt.Sprint(is.Ungraded)},
 		{"retries", fmt.Sprint(was.Retries), fmt.Sprint(is.Retries)},
 		{"process_retries", fmt.Sprint(was.ProcessRetries), fmt.Sprint(is.ProcessRetries)},
 		{"feedback", was.Feedback, is.Feedback},

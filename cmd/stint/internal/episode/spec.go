@@ -65,6 +65,7 @@ type Spec struct {
 
 	Snapshot     logs.SnapshotOptions // limits of a snapshot; zero = those of package logs
 	MaxChecks    int                  // checks per grading; 0 = all. Simulated studies only
+	Ungraded     bool                 // what the agent has planted is the grade: no server is started. Simulated studies only
 	ReadyTimeout time.Duration        // until a server must answer /health; 0 = 20 s, for simulated agents 8 s
 	ServerLimits sandbox.Limits
 	Retry        bool // go on with an episode that was stopped
@@ -139,6 +140,7 @@ func (s *Spec) fill() error {
 	case s.Start.TurnsMax != len(s.Scenario.Steps):
 		return fmt.Errorf("running episode %s: turns_max is %d, the scenario has %d turns", s.ID, s.Start.TurnsMax, len(s.Scenario.Steps))
 	}
+	s.Start.Ungraded = s.Ungraded
 	switch s.Start.Mode {
 	case "":
 		s.Start.Mode = ModeFailStop

@@ -126,7 +126,11 @@ func (c *collection) copyOf(e *collected, d *logs.RunDir, own bool) (*journalCop
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.version.see(start.Stint, j.path())
+	version := start.Stint
+	if start.Ungraded {
+		version += " without grading"
+	}
+	c.version.see(version, j.path())
 	return j, nil
 }
 

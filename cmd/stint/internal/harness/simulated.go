@@ -28,6 +28,8 @@ const hangFor = time.Second
 type SimOptions struct {
 	Preset    string // weak, medium, strong
 	Transport string // server (also ""), inproc, python
+	// Delay is how long an attempt takes beyond its work, as that of a model does; 0 = no time.
+	Delay time.Duration
 }
 
 // NewSimulated returns an agent that needs no model: it writes the true server of a turn and plants faults
@@ -48,13 +50,14 @@ func NewSimulated(opt SimOptions) (Agent, error) {
 	default:
 		return nil, fmt.Errorf("the transport %q of a simulated agent is not available in this version of stint: use server, inproc or python", opt.Transport)
 	}
-	return &simulated{name: opt.Preset, preset: p, transport: opt.Transport}, nil
+	return &simulated{name: opt.Preset, preset: p, transport: opt.Transport, delay: opt.Delay}, nil
 }
 
 type simulated struct {
 	name      string
 	preset    preset
 	transport string
+	delay     time.Duration
 }
 
 func (*simulated) Name() string    { return SimulatedName }
@@ -85,6 +88,9 @@ func (a *simulated) Run(ctx context.Context, r Request) (Result, error) {
 	in := drawInput{seed: r.Seed, turn: r.Turn, attempt: r.Attempt, try: r.Try, feedback: r.Feedback}
 	if a.transport == TransportPython {
 		in.can = inPython
+	}
+	if a.delay > 0 && waits(ctx, a.delay) {
+		return stoppedResult(), nil
 	}
 	d := a.preset.draw(r.Scenario, in, before)
 	if r.Truth != "" {
@@ -118,6 +124,11 @@ func hung(ctx context.Context, wall time.Duration) bool {
 	if wall > 0 {
 		d = min(d, wall)
 	}
+	return waits(ctx, d)
+}
+
+// waits lets time pass; it reports whether stint ended the wait.
+func waits(ctx context.Context, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
@@ -126,6 +137,39 @@ func hung(ctx context.Context, wall time.Duration) bool {
 	case <-t.C:
 		return false
 	}
+}
+
+// SelfGraded is an agent that plants its faults itself, and so knows without any grading whether what it left is right.
+type SelfGraded interface {
+	// Planted says in one line what is wrong with the server in a folder after a turn; "" = nothing.
+	Planted(dir string, turn int) (wrong string, err error)
+}
+
+// Planted implements SelfGraded.
+func (*simulated) Planted(dir string, turn int) (string, error) { return planted(dir, turn) }
+
+// Planted implements SelfGraded.
+func (reference) Planted(dir string, turn int) (string, error) { return planted(dir, turn) }
+
+func planted(dir string, turn int) (string, error) {
+	state, ok, err := readState(dir)
+	switch {
+	case err != nil:
+		return "", err
+	case !ok:
+		return "there is no server", nil
+	case state.Turn != turn:
+		return fmt.Sprintf("the server is that of turn %d", state.Turn), nil
+	case state.Switch != nil:
+		return "the server has a fault of its process", nil
+	case state.Ignored:
+		return "the change was left out", nil
+	case len(state.Faults) == 1:
+		return "1 fault is planted", nil
+	case len(state.Faults) > 1:
+		return fmt.Sprintf("%d faults are planted", len(state.Faults)), nil
+	}
+	return "", nil
 }
 
 // applies says whether a fault planted earlier still means something under a schema.

@@ -380,3 +380,22 @@ func TestServe(t *testing.T) {
 		}
 	}
 }
+
+// A simulated agent that takes its time is cut in it.
+func TestDelay(t *testing.T) {
+	t.Parallel()
+	a, err := NewSimulated(SimOptions{Preset: "weak", Delay: time.Hour})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sc, err := scenario.Generate(scenario.Options{Seed: 1, Changes: 1, Name: "s01", Delivery: scenario.DeliveryDeltaFile, Schedule: scenario.ScheduleStratified})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	res, err := a.Run(ctx, Request{Scenario: sc, Workspace: t.TempDir()})
+	if err != nil || res.By != ByStint {
+		t.Errorf("%+v, %v", res, err)
+	}
+}

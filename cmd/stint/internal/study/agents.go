@@ -80,7 +80,7 @@ func (w *work) agent(c Config) (harness.Agent, error) {
 		return harness.NewReference(), nil
 	case harnessSimulated:
 		m := s.Model(c.Model)
-		return harness.NewSimulated(harness.SimOptions{Preset: m.Simulate, Transport: m.Transport})
+		return harness.NewSimulated(harness.SimOptions{Preset: m.Simulate, Transport: m.Transport, Delay: m.Delay})
 	case harnessBuiltin:
 		return harness.NewBuiltin(harness.BuiltinOptions{Model: w.model(c), Tools: c.Tools, Gateway: calls})
 	}

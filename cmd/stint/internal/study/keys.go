@@ -148,6 +148,7 @@ func modelKeys() *section {
 		{name: "tools", doc: "native tool calls (default) or text: fenced commands, for models without tool calling", form: formWord, choices: toolForms},
 		{name: "simulate", doc: "a simulated agent instead of a model; harness is then simulated", form: formWord, choices: presets},
 		{name: "transport", doc: "how a simulated agent serves: server (default), inproc (no process), python (writes server.py)", form: formWord, choices: transports},
+		{name: "delay", doc: "how long an attempt of a simulated agent takes beyond its work (default: no time)", form: formDuration},
 	}}
 }
 

@@ -118,11 +118,11 @@ func (s *Study) readModel(e entry) (Model, error) {
 	n := e.value
 	if sim := n.get("simulate"); sim != nil {
 		for _, x := range n.entries {
-			if x.key != "simulate" && x.key != "transport" {
-				return Model{}, s.src.errorAt(x.place, "keep simulate and transport only", "a simulated model has no %s", x.key)
+			if x.key != "simulate" && x.key != "transport" && x.key != "delay" {
+				return Model{}, s.src.errorAt(x.place, "keep simulate, transport and delay only", "a simulated model has no %s", x.key)
 			}
 		}
-		m := Model{Name: e.key, Simulate: sim.text, Transport: textOr(n.get("transport"), "server"), place: e.place}
+		m := Model{Name: e.key, Simulate: sim.text, Transport: textOr(n.get("transport"), "server"), Delay: durationOr(n.get("delay"), 0), place: e.place}
 		if m.Transport == "process" {
 			return Model{}, s.unavailable(n.get("transport"), "transport: "+m.Transport, "server, inproc, python")
 		}
@@ -131,8 +131,10 @@ func (s *Study) readModel(e entry) (Model, error) {
 		}
 		return m, nil
 	}
-	if t := n.get("transport"); t != nil {
-		return Model{}, s.src.errorAt(t.place, "leave it out, or add simulate: weak, medium or strong", "transport belongs to a simulated model")
+	for _, key := range []string{"transport", "delay"} {
+		if t := n.get(key); t != nil {
+			return Model{}, s.src.errorAt(t.place, "leave it out, or add simulate: weak, medium or strong", "%s belongs to a simulated model", key)
+		}
 	}
 	m := Model{
 		Name: e.key, API: textOr(n.get("api"), "chat"), KeyEnv: textOr(n.get("key_env"), ""), ID: textOr(n.get("id"), e.key),

@@ -27,7 +27,7 @@ type RunOptions struct {
 	RetryStopped bool    // go on with episodes that were stopped
 	MaxUSD       float64 // the study's budget for this directory, if lower than the one in the file; 0 = the file's
 	MaxChecks    int     // checks per grading, for studies without a model; 0 = all
-	GradeNone    bool    // refused in this version
+	GradeNone    bool    // take what simulated agents have planted for their grades; no server is started
 
 	Shard    Shard                    // the part that this process runs; its share of the study's money and per_model is in proportion
 	Dealt    func(PlannedEpisode) int // which shard an episode belongs to; nil = as Study.Deal says
@@ -116,7 +116,7 @@ func (s *Study) Run(ctx context.Context, opt RunOptions) (*Summary, error) {
 	for _, n := range held.Notes {
 		fmt.Fprintf(opt.Stderr, "stint: %s\n", n)
 	}
-	if err := keepShard(w.dir, opt.Shard); err != nil {
+	if err := errors.Join(keepShard(w.dir, opt.Shard), w.sameGrading()); err != nil {
 		return nil, err
 	}
 	if opt.From != nil {
@@ -242,8 +242,8 @@ func (w *work) warn(plan *Plan, selected int) {
 // fillOptions replaces zero values and refuses what this version or this study cannot do.
 func (s *Study) fillOptions(opt RunOptions) (RunOptions, error) {
 	switch {
-	case opt.GradeNone:
-		return opt, &InputError{File: "--grade", Message: "grading without servers is not available in this version of stint", Advice: "leave --grade out"}
+	case opt.GradeNone && s.mustGrade(opt) != "":
+		return opt, &InputError{File: "--grade", Message: s.mustGrade(opt), Advice: "leave --grade none out; it is for simulated studies"}
 	case opt.MaxChecks < 0:
 		return opt, &InputError{File: "--max-checks", Message: fmt.Sprintf("%d is negative", opt.MaxChecks)}
 	case opt.MaxChecks > 0 && !s.OfflineOnly():
@@ -413,7 +413,7 @@ func (w *work) episode(ctx context.Context, j Job) error {
 		},
 		Scenario: sc, Suites: m.Suites, SuiteBytes: m.Encoded, Agent: agent, Sandbox: w.box,
 		Wall: s.AttemptWall(*c), Tokens: s.Budgets.Tokens, Requests: s.Budgets.Requests, EpisodeUSD: s.Budgets.EpisodeUSD,
-		Spent: w.budget.Charge, Hold: w.hold(j.ID), MaxChecks: w.opt.MaxChecks, Retry: w.opt.RetryStopped,
+		Spent: w.budget.Charge, Hold: w.hold(j.ID), MaxChecks: w.opt.MaxChecks, Ungraded: w.opt.GradeNone, Retry: w.opt.RetryStopped,
 		ServerLimits: sandbox.Limits{Memory: s.Sandbox.Memory, Processes: s.Sandbox.Processes, Disk: s.Sandbox.Disk},
 		Journal:      logs.JournalOptions{Now: w.opt.Now, AfterAppend: w.opt.AfterAppend}, Progress: w.opt.Progress,
 	})

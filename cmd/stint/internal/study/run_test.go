@@ -412,7 +412,9 @@ func TestRefusedOptions(t *testing.T) {
 		opt  RunOptions
 		want string
 	}{
-		{small, RunOptions{GradeNone: true}, "not available"},
+		{small, RunOptions{GradeNone: true, MaxChecks: 5}, "no checks"},
+		{real, RunOptions{GradeNone: true}, "real models"},
+		{strings.Replace(small, "simulate: weak", "simulate: weak, transport: python", 1), RunOptions{GradeNone: true}, "python"},
 		{real, RunOptions{MaxChecks: 5}, "whole suites"},
 		{small, RunOptions{Jobs: -1}, "negative"},
 		{small, RunOptions{MaxChecks: -1}, "negative"},

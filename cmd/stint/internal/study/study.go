@@ -66,9 +66,10 @@ type Model struct {
 	Context     int    // tokens; 0 = unknown
 	MaxOutput   int    // tokens; 0 = the provider's
 	Temperature *float64
-	Tools       string // native or text
-	Simulate    string // weak, medium or strong; "" = a real model
-	Transport   string // of a simulated agent: server, inproc, python
+	Tools       string        // native or text
+	Simulate    string        // weak, medium or strong; "" = a real model
+	Transport   string        // of a simulated agent: server, inproc, python
+	Delay       time.Duration // of a simulated agent: what an attempt takes beyond its work
 
 	place place
 	keyAt place
