@@ -265,6 +265,52 @@ func TestSearchEpisode(t *testing.T) {
 	}
 }
 
+// TestHugeTexts reads a log with a text of 50 MB, which no reader takes, and one of 10 MB: pages stay small and hold what
+// they say.
+func TestHugeTexts(t *testing.T) {
+	s := &session{}
+	s.add("user", "Go.")
+	s.call("c1", "cat ten", strings.Repeat("ten megabytes <b>\u202e ", 480_000)+"END")
+	s.call("c2", "cat fifty", strings.Repeat("fifty megabytes of output ", 2_000_000)+"END")
+	dir, _ := s.ingested(t)
+	v := serve(t, dir)
+	a := attemptOf(t, v)
+	open := func(path string) string {
+		t.Helper()
+		page := v.page(path)
+		if len(page) > 2<<20 {
+			t.Errorf("%s has %d bytes", path, len(page))
+		}
+		inert(t, path, page)
+		return page
+	}
+	transcript := open(a + "/transcript")
+	if !strings.Contains(transcript, "<b>unreadable</b>") {
+		t.Errorf("the line that nothing reads is not shown:\n%s", transcript)
+	}
+	texts := links(transcript, `[^"]*/text\?seq=\d+`)
+	if len(texts) != 1 {
+		t.Fatalf("whole texts %v", texts)
+	}
+	later := links(open(texts[0]), `\?seq=[^"]*`)
+	if len(later) != 1 || !strings.Contains(open(a+"/text"+later[0]), "megabytes &lt;b&gt;") {
+		t.Errorf("the text goes on at %v", later)
+	}
+	if end := open(texts[0] + "&from=999999999"); !strings.Contains(end, "END</pre>") {
+		t.Errorf("the end of the text:\n%.2000s", end)
+	}
+	raws := links(transcript, `[^"]*/raw\?[^"]*`)
+	for _, raw := range raws {
+		page := open(raw)
+		for _, other := range links(page, `\?[^"]*from=[^"]*`) {
+			open(a + "/raw" + other)
+		}
+	}
+	if page := open(raws[len(raws)-1] + "&from=52000000"); !strings.Contains(page, "fifty megabytes") || !strings.Contains(page, "the bytes have the hash") {
+		t.Errorf("the end of 50 MB:\n%.2000s", page)
+	}
+}
+
 func TestShownText(t *testing.T) {
 	for in, want := range map[string]string{
 		`{"command":"echo \"a\"\nls"}`:                                          "echo \"a\"\nls",

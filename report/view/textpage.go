@@ -130,7 +130,9 @@ func (v *textView) read(q *request, row *logs.EventRow, from int) error {
 
 // window shows a part of a text, from the beginning of a character to that of another.
 func (v *textView) window(text string, from int) {
-	from = min(from, len(text))
+	if from >= len(text) {
+		from = max(len(text)-textWindow, 0)
+	}
 	for from > 0 && from < len(text) && !utf8.RuneStart(text[from]) {
 		from--
 	}
