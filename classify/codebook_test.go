@@ -63,7 +63,7 @@ func TestCodebookErrors(t *testing.T) {
 		{"a row with an unknown condition", "when: [no_listener]", "when: [no_luck]", `K01: "no_luck" is no condition`},
 		{"a row with an unknown class", "{id: K02, expected: [any]", "{id: K02, expected: [3xx]", `K02: "3xx" is no class of status`},
 		{"a row that is never reached", "when: [no_listener], mechanism", "mechanism", "row K01 takes everything this row is for"},
-		{"a rule that misses its example", "R-loop-guard\n    leaf: infra.loop_guard\n    strength: strong\n    channels: [harness, system]\n    anchors: [loop,", "R-loop-guard\n    leaf: infra.loop_guard\n    strength: strong\n    channels: [harness, system]\n    anchors: [lopo,", "R-loop-guard: the rule does not fire on its own example"},
+		{"a rule that misses its example", "anchors: [heap,", "anchors: [haep,", "R-heap: the rule does not fire on its own example"},
 		{"a rule that fires where it must not", `negative: ["event loop is running"`, `negative: ["stuck in a loop"`, "R-loop-guard: the rule fires on"},
 		{"a rule about an untrusted channel", "R-heap\n    leaf: infra.agent_exit\n    strength: strong\n    channels: [harness, system]", "R-heap\n    leaf: infra.agent_exit\n    strength: strong\n    channels: [model, system]", `R-heap: channel "model" is not trusted`},
 		{"a pattern that is none", "pattern: 'oomkilled|", "pattern: '(oomkilled|", "R-resources: the pattern"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -16,6 +17,7 @@ func readCodex(b *eventBuilder, p programFiles) {
 	b.jsonLines(p, "rollout.jsonl", r.line)
 	b.time = nil
 	b.jsonLines(p, "stdout", r.stream)
+	r.left()
 }
 
 type codexReader struct {
@@ -27,6 +29,14 @@ type codexReader struct {
 	lastErr  string
 	commands map[string]codexCommand // by call
 	tools    map[string]string       // by call
+	running  []codexRunning          // commands of the stream that have begun and not ended
+}
+
+// codexRunning is a command of the stream with the place of the line that says that it began.
+type codexRunning struct {
+	id, command string
+	at          Place
+	sha         string
 }
 
 type codexCommand struct {
@@ -359,15 +369,34 @@ func (r *codexReader) stream(raw []byte) error {
 		if !r.rollout {
 			r.harnessSaid(EventEnd, l.Type)
 		}
+	case "item.started":
+		if l.Item.Type == "command_execution" && !r.rollout && len(r.running) < maxCodexRunning {
+			r.running = append(r.running, codexRunning{l.Item.ID, l.Item.Command, r.at, r.sha})
+		}
 	case "item.completed":
+		r.running = slices.DeleteFunc(r.running, func(c codexRunning) bool { return c.id == l.Item.ID })
 		if !r.rollout {
 			r.streamItem(&l)
 		}
-	case "thread.started", "turn.started", "item.started", "item.updated":
+	case "thread.started", "turn.started", "item.updated":
 	default:
 		r.unknownRecord(l.Type)
 	}
 	return nil
+}
+
+// maxCodexRunning bounds how many commands are held that have begun and not ended.
+const maxCodexRunning = 1000
+
+// left tells of the commands that nothing came back from, at the places where they began.
+func (r *codexReader) left() {
+	at, sha := r.at, r.sha
+	for _, c := range r.running {
+		r.at, r.sha = c.at, c.sha
+		r.toolCalled("command_execution", c.id, c.command)
+	}
+	r.at, r.sha = at, sha
+	r.running = nil
 }
 
 // streamError is an error of the stream that the rollout does not have, as a rule since there is none.
