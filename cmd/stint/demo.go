@@ -89,6 +89,7 @@ func demo(ctx context.Context, e *env, dir string, seed uint64) error {
 	e.say("report, for a browser: %s", clean(filepath.Join(dir, "report", "index.html")))
 	e.next("ls %s", shellQuote(dir))
 	e.next("explain %s", shellQuote(dir))
+	e.next("view %s   # from the heat map to the evidence, in a browser", shellQuote(dir))
 	e.next("init study.yaml   # a study of your own")
 	return nil
 }

@@ -24,7 +24,7 @@ const keptTurns = 16
 
 // patience is how long a page waits for a decision. What takes longer, since a log is long, goes on and is shown when
 // it is there.
-const patience = 120 * time.Millisecond
+const patience = 100 * time.Millisecond
 
 // deciding gives the decision about a turn, which may not be made yet. It is about all failed attempts of the turn,
 // since a damaged session is seen from the attempt before.

@@ -35,7 +35,7 @@ func TestFollows(t *testing.T) {
 		t.Error("a new episode changes nothing")
 	}
 	study, episode := v.page("/run/"), v.page("/run/e/"+p.id)
-	for _, want := range []string{`data-live="/run/state"`, ">…<", "1 not over"} {
+	for _, want := range []string{`data-live="/run/state"`, `>1<i aria-hidden="true">…</i>`, "1 not over", "1 turn passed so far"} {
 		if !strings.Contains(study, want) {
 			t.Errorf("the study lacks %q:\n%s", want, study)
 		}
@@ -57,6 +57,21 @@ func TestFollows(t *testing.T) {
 		if !strings.Contains(text, want) {
 			t.Errorf("the attempt lacks %q:\n%s", want, text)
 		}
+	}
+}
+
+// quick asks for a page three times and holds the best to a limit: what else the machine does is not the page's fault.
+func (v *served) quick(path string, limit time.Duration) {
+	v.t.Helper()
+	best, size := time.Hour, 0
+	for range 3 {
+		began := time.Now()
+		size = len(v.page(path))
+		best = min(best, time.Since(began))
+	}
+	v.t.Logf("%7d bytes in %6.1f ms: %s", size, float64(best.Microseconds())/1000, path)
+	if best > limit {
+		v.t.Errorf("%s took %v, want at most %v", path, best, limit)
 	}
 }
 
@@ -86,17 +101,22 @@ func TestFullSize(t *testing.T) {
 	v := serve(t, d.Root)
 	began := time.Now()
 	v.page("/run/")
-	t.Logf("opened in %v", time.Since(began).Round(time.Millisecond))
+	t.Logf("opened in %v from journals", time.Since(began).Round(time.Millisecond))
+	if _, _, err := logs.IngestRun(d, d.TablesDir(), logs.IngestOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	v = serve(t, d.Root)
+	began = time.Now()
+	v.page("/run/")
+	if took := time.Since(began); took > 5*limit {
+		t.Errorf("opened in %v from tables, want at most %v", took, 5*limit)
+	} else {
+		t.Logf("opened in %v from tables", took.Round(time.Millisecond))
+	}
 	at := fmt.Sprintf("/run/e/%s/t/%d", last.id, last.turn-1)
 	for _, path := range []string{"/run/", "/run/?filter=failed&sort=-turns", "/run/state", "/run/e/" + last.id, at, at + "/a/0",
 		"/run/compare?scenario=s00&a=m0%2Bh%2Fminimal%2Fr0&b=m1%2Bh%2Fminimal%2Fr0"} {
-		began := time.Now()
-		size := len(v.page(path))
-		took := time.Since(began)
-		t.Logf("%7d bytes in %6.1f ms: %s", size, float64(took.Microseconds())/1000, path)
-		if took > limit {
-			t.Errorf("%s took %v, want at most %v", path, took, limit)
-		}
+		v.quick(path, limit)
 	}
 }
 
@@ -190,13 +210,7 @@ func TestLongLog(t *testing.T) {
 	v.page("/tables/")
 	at := "/tables/e/" + id(many/2) + "/t/0/a/0"
 	for _, path := range []string{"/tables/", "/tables/e/" + id(many/2), at, "/tables/e/" + id(1) + "/t/0/a/0"} {
-		began := time.Now()
-		v.page(path)
-		took := time.Since(began)
-		t.Logf("%6.1f ms: %s", float64(took.Microseconds())/1000, path)
-		if took > limit {
-			t.Errorf("%s took %v, want at most %v", path, took, limit)
-		}
+		v.quick(path, limit)
 	}
 	for deadline := time.Now().Add(time.Minute); ; {
 		if text := v.page(at); strings.Contains(text, "is there a trustworthy result of grading?") {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/report"
@@ -49,7 +50,8 @@ const (
 )
 
 // heatOf sorts the episodes into cells.
-func heatOf(st *study, rows []logs.EpisodeRow) *heatMap {
+func heatOf(st *study, o *overview) *heatMap {
+	rows := o.Episodes
 	var configs, scenarios side
 	cells := map[[2]string][]*logs.EpisodeRow{}
 	m := &heatMap{}
@@ -73,7 +75,7 @@ func heatOf(st *study, rows []logs.EpisodeRow) *heatMap {
 		for _, c := range configs.names {
 			row := heatRow{heatName: heatName{shorter[c], c}}
 			for _, s := range scenarios.names {
-				row.Cells = append(row.Cells, cellOf(st, cells[[2]string{c, s}]))
+				row.Cells = append(row.Cells, cellOf(st, o, cells[[2]string{c, s}]))
 			}
 			m.Down = append(m.Down, row)
 		}
@@ -86,7 +88,7 @@ func heatOf(st *study, rows []logs.EpisodeRow) *heatMap {
 	for _, s := range scenarios.names {
 		row := heatRow{heatName: heatName{s, s}}
 		for _, c := range configs.names {
-			row.Cells = append(row.Cells, cellOf(st, cells[[2]string{c, s}]))
+			row.Cells = append(row.Cells, cellOf(st, o, cells[[2]string{c, s}]))
 		}
 		m.Down = append(m.Down, row)
 	}
@@ -136,7 +138,7 @@ func passedShare(e *logs.EpisodeRow) (float64, bool) {
 	return 0, false
 }
 
-func cellOf(st *study, runs []*logs.EpisodeRow) heatCell {
+func cellOf(st *study, o *overview, runs []*logs.EpisodeRow) heatCell {
 	var c heatCell
 	for i, e := range runs {
 		if i == maxRuns && len(runs) > maxRuns+1 {
@@ -144,20 +146,25 @@ func cellOf(st *study, runs []*logs.EpisodeRow) heatCell {
 			c.More = st.href() + "?filter=" + query("config:"+strconv.Quote(e.Config)+" scenario:"+strconv.Quote(e.Scenario)) + "#episodes"
 			break
 		}
-		c.Runs = append(c.Runs, runOf(st, e))
+		c.Runs = append(c.Runs, runOf(st, o, e))
 	}
 	return c
 }
 
 // runOf says in a cell how an episode went.
-func runOf(st *study, e *logs.EpisodeRow) heatRun {
+func runOf(st *study, o *overview, e *logs.EpisodeRow) heatRun {
 	end := endOf(e)
 	r := heatRun{Href: episodeHref(st, e.Episode), Text: turnsText(e), Mark: end.Mark}
-	share, ok := passedShare(e)
-	if ok {
+	words := turnsWords(e)
+	share, known := passedShare(e)
+	if n, ok := o.SoFar[e.Episode]; ok {
+		r.Text, words = strconv.Itoa(n), fmt.Sprintf("%s passed so far", plural(n, "turn", "turns"))
+		share, known = float64(n)/float64(max(1, e.TurnsMax)), true
+	}
+	if known {
 		r.Class = report.HeatClass(share)
 	}
-	r.Label = fmt.Sprintf("%s: %s, %s", report.Clean(episodeName(e)), turnsWords(e), end.Word)
+	r.Label = fmt.Sprintf("%s: %s, %s", report.Clean(episodeName(e)), words, end.Word)
 	return r
 }
 
@@ -168,8 +175,8 @@ func turnsText(e *logs.EpisodeRow) string {
 		return strconv.Itoa(*e.TurnsPassed)
 	case e.TurnsPassedShare != nil:
 		return strconv.Itoa(int(*e.TurnsPassedShare*100+0.5)) + " %"
-	case e.Validity == logs.ValidityIncomplete:
-		return "…"
+	case e.Validity == logs.ValidityIncomplete && isJournal(e):
+		return "" // the mark says it
 	}
 	return "?"
 }
@@ -181,7 +188,7 @@ func turnsWords(e *logs.EpisodeRow) string {
 		return fmt.Sprintf("%d of %s passed", *e.TurnsPassed, plural(e.TurnsMax, "turn", "turns"))
 	case e.TurnsPassedShare != nil:
 		return fmt.Sprintf("%.0f %% of %s passed", *e.TurnsPassedShare*100, plural(e.TurnsMax, "turn", "turns"))
-	case e.Validity == logs.ValidityIncomplete:
+	case e.Validity == logs.ValidityIncomplete && isJournal(e):
 		return "not over"
 	}
 	return "nobody said what was passed"
@@ -197,6 +204,8 @@ func endOf(e *logs.EpisodeRow) end {
 		reason = *e.EndReason
 	}
 	switch {
+	case e.Validity == logs.ValidityIncomplete && !isJournal(e):
+		return end{"no result", "", "none"}
 	case e.Validity == logs.ValidityIncomplete:
 		return end{"running or interrupted", "…", "live"}
 	case e.Status() == logs.StatusCapped:
@@ -220,6 +229,10 @@ func endOf(e *logs.EpisodeRow) end {
 	}
 	return end{cmp.Or(reason, "not graded"), "", "none"}
 }
+
+// isJournal says whether an episode is one of ours, of which an end that is missing is still to come. Other logs may
+// never say how it went.
+func isJournal(e *logs.EpisodeRow) bool { return strings.HasSuffix(e.File, logs.JournalName) }
 
 func leafWord(e *logs.EpisodeRow) string {
 	if e.EndLeaf != nil {

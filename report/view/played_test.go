@@ -12,10 +12,11 @@ import (
 
 // A played episode is a journal that a test writes as the loop does.
 type played struct {
-	t    testing.TB
-	id   string
-	j    *logs.Journal
-	turn int
+	t      testing.TB
+	id     string
+	j      *logs.Journal
+	change string // what every turn asks for: a blob
+	turn   int
 }
 
 // playedRun is an empty run directory.
@@ -46,6 +47,13 @@ func play(t testing.TB, d *logs.RunDir, config, scenario string, turns int) *pla
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { p.j.Close() })
+	blobs, err := logs.OpenBlobs(filepath.Join(d.EpisodeDir(p.id), "blobs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p.change, err = blobs.Put([]byte("Change something.\n")); err != nil {
+		t.Fatal(err)
+	}
 	p.add(logs.TypeEpisodeStart, -1, false, logs.EpisodeStart{Study: "played", Config: config, Repeat: 1, TurnsMax: turns, Mode: "fail-stop",
 		Scenario: logs.ScenarioRef{ID: scenario, Content: scenario}, Model: logs.ModelAsked{Asked: "m"}, Harness: logs.HarnessUsed{Name: "h"}, Session: "continue"})
 	p.add(logs.TypeResume, -1, false, logs.Resume{Epoch: 1, Host: "host", PID: 1})
@@ -70,7 +78,7 @@ func (p *played) add(kind string, turn int, attempt bool, data any) {
 func (p *played) take(failing int) {
 	n := p.turn
 	p.turn++
-	p.add(logs.TypeTurnStart, n, false, logs.TurnStart{Operation: fmt.Sprintf("set_range:%08d", n), Name: "set_range", Label: "T",
+	p.add(logs.TypeTurnStart, n, false, logs.TurnStart{Operation: fmt.Sprintf("set_range:%08d", n), Name: "set_range", Label: "T", ChangeSHA: p.change,
 		Clauses: logs.ClauseChanges{Added: []logs.ClauseRef{{ID: fmt.Sprintf("c%d", n)}}}, Suite: logs.SuiteRef{SHA: "suite", Checks: 10}})
 	p.add(logs.TypeAttemptStart, n, true, logs.AttemptStart{Kind: "first"})
 	p.add(logs.TypeAgentExit, n, true, logs.AgentExit{Exit: ptr(0), By: "self", Completion: "clean", AgentS: 1.5})

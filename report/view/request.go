@@ -155,8 +155,11 @@ func clip(s string, most int) string {
 	return strings.TrimSpace(string(runes[:most-1])) + "…"
 }
 
-// short cuts the middle out of a long name.
+// short cuts the middle out of a long name; one that is empty is a dash, so that there is something to see.
 func short(name string, most int) string {
+	if name == "" {
+		return dash
+	}
 	runes := []rune(name)
 	if len(runes) <= most {
 		return name

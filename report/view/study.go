@@ -167,6 +167,7 @@ func (st *study) table(name string) string {
 type overview struct {
 	stamp    string
 	Episodes []logs.EpisodeRow
+	SoFar    map[string]int // turns passed, of episodes that are not over
 	Problems []logs.Problem
 }
 
@@ -307,11 +308,29 @@ func (st *study) readJournals(o *overview) error {
 		return err
 	}
 	t.SetEnds()
+	o.SoFar = soFar(t)
 	slices.SortFunc(t.Episodes, func(a, b logs.EpisodeRow) int {
 		return cmp.Or(cmp.Compare(a.Config, b.Config), cmp.Compare(a.Scenario, b.Scenario), cmp.Compare(a.Repeat, b.Repeat), cmp.Compare(a.Episode, b.Episode))
 	})
 	o.Episodes = t.Episodes
 	return nil
+}
+
+// soFar counts the turns that were passed by episodes that are not over.
+func soFar(t *logs.Tables) map[string]int {
+	out := map[string]int{}
+	for i := range t.Episodes {
+		if e := &t.Episodes[i]; e.Validity == logs.ValidityIncomplete {
+			out[e.Episode] = 0
+		}
+	}
+	for i := range t.Attempts {
+		a := &t.Attempts[i]
+		if _, ok := out[a.Episode]; ok && a.Attempt != nil && a.Passed != nil && *a.Passed {
+			out[a.Episode]++ // a turn that passed ends with it
+		}
+	}
+	return out
 }
 
 // keptVerdicts are the verdicts as they were when they had this stamp.

@@ -60,7 +60,7 @@ func (s *Server) studyPage(q *request) error {
 	if err != nil {
 		return err
 	}
-	v := &studyView{Name: q.Study.Name, Href: q.Study.href(), Heat: heatOf(q.Study, o.Episodes), Compare: q.Study.href() + "compare"}
+	v := &studyView{Name: q.Study.Name, Href: q.Study.href(), Heat: heatOf(q.Study, o), Compare: q.Study.href() + "compare"}
 	v.About = aboutStudy(o)
 	for i, p := range o.Problems {
 		if i == 20 {
@@ -73,7 +73,7 @@ func (s *Server) studyPage(q *request) error {
 	if s.opt.Audit != nil && !q.Study.Foreign {
 		v.Audit = q.Study.href() + "audit/"
 	}
-	if err := v.list(q, o.Episodes); err != nil {
+	if err := v.list(q, o); err != nil {
 		return err
 	}
 	if q.Study.live(o) {
@@ -83,9 +83,11 @@ func (s *Server) studyPage(q *request) error {
 }
 
 func aboutStudy(o *overview) string {
-	var running, stopped, full int
+	var running, silent, stopped, full int
 	for i := range o.Episodes {
 		switch e := &o.Episodes[i]; {
+		case e.Validity == logs.ValidityIncomplete && !isJournal(e):
+			silent++
 		case e.Validity == logs.ValidityIncomplete:
 			running++
 		case e.Status() == logs.StatusCapped:
@@ -100,6 +102,9 @@ func aboutStudy(o *overview) string {
 	}
 	if running > 0 {
 		parts = append(parts, num(running)+" not over")
+	}
+	if silent > 0 {
+		parts = append(parts, num(silent)+" without a result")
 	}
 	return strings.Join(parts, " · ")
 }
@@ -159,7 +164,8 @@ func compareKnown[T cmp.Ordered](a, b *T) int {
 }
 
 // list filters, sorts and cuts the list as the address says: filter, sort (a column, with - for the greatest first), from.
-func (v *studyView) list(q *request, rows []logs.EpisodeRow) error {
+func (v *studyView) list(q *request, o *overview) error {
+	rows := o.Episodes
 	get := q.R.URL.Query()
 	v.Filter, v.Sort = strings.TrimSpace(get.Get("filter")), get.Get("sort")
 	match, err := matcher(v.Filter)
@@ -212,6 +218,9 @@ func (v *studyView) list(q *request, rows []logs.EpisodeRow) error {
 	}
 	for _, e := range found[v.From:to] {
 		line := episodeLine{e, episodeHref(q.Study, e.Episode), turnsText(e), endOf(e)}
+		if n, ok := o.SoFar[e.Episode]; ok {
+			line.Turns = strconv.Itoa(n)
+		}
 		if e.TurnsMax > 0 {
 			line.Turns += fmt.Sprintf(" of %d", e.TurnsMax)
 		}
