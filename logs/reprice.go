@@ -101,12 +101,16 @@ func (e *EpisodeRow) reprice(p *Prices, as string, day time.Time, attempts []*At
 		return usd
 	}
 	var usd, wasted total[float64]
+	var voidTokens float64
 	counted := 0
 	for _, a := range attempts {
 		a.CostUSD = cost(a.Tokens)
 		switch {
 		case a.void():
 			wasted.add(a.CostUSD)
+			if n := a.allTokens(); n != nil {
+				voidTokens += *n
+			}
 		case a.begunOnly():
 		default:
 			counted++
@@ -114,6 +118,9 @@ func (e *EpisodeRow) reprice(p *Prices, as string, day time.Time, attempts []*At
 		}
 	}
 	e.WastedUSD, e.CostUSD = wasted.value(), nil
+	if e.WastedTokens != nil && float64(*e.WastedTokens) > voidTokens || e.WastedTokens == nil && len(attempts) == 0 {
+		e.WastedUSD = nil // by journals that were not taken, of whose tokens only the sum is known, or by who knows what
+	}
 	if counted > 0 {
 		e.CostUSD = usd.value()
 	}

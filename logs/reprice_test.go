@@ -36,7 +36,7 @@ func TestReprice(t *testing.T) {
 			{Episode: "b", Model: "m", Started: &june, CostUSD: &old, Tokens: tokens(1, 0, 1)},
 			{Episode: "c", Model: "n", Started: &june, CostUSD: &old, Tokens: tokens(1, 0, 1)},
 			{Episode: "d", Model: "always", CostUSD: &old, Tokens: tokens(m, 0, m)},
-			{Episode: "e", Model: "always", CostUSD: &old},
+			{Episode: "e", Model: "always", CostUSD: &old, WastedTokens: n(1)},
 		},
 		Attempts: []AttemptRow{
 			attempt("a", tokens(m, m, m)), void, retried, {Episode: "a", Attempt: &one},
@@ -58,8 +58,8 @@ func TestReprice(t *testing.T) {
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("models (-want +got):\n%s", d)
 	}
-	const unknown = -1
-	for i, w := range []struct{ cost, wasted float64 }{{10 + 1 + 100 + 10 + 1, 10}, {20, 0}, {unknown, 0}, {2, 0}, {unknown, 0}} {
+	const unknown = -1 // the last one wasted tokens in a journal that was not taken
+	for i, w := range []struct{ cost, wasted float64 }{{10 + 1 + 100 + 10 + 1, 10}, {20, 0}, {unknown, 0}, {2, unknown}, {unknown, unknown}} {
 		e := &tab.Episodes[i]
 		for what, c := range map[string]struct {
 			got  *float64

@@ -98,7 +98,7 @@ func (rep *Report) markdownBeside(w *bufio.Writer) {
 	fmt.Fprintf(w, "\n## Beside %s\n\n%s\n", escapeMarkdown(b.there), escapeMarkdown(b.sentence()))
 	for _, t := range b.tables() {
 		for i := range t.columns {
-			t.columns[i].head, t.columns[i].over = escapeMarkdown(t.columns[i].head), ""
+			t.columns[i].over = "" // Markdown has no heading over several columns
 		}
 		fmt.Fprintln(w)
 		t.markdownRows(w)

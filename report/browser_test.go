@@ -138,9 +138,13 @@ func (b *browser) check(t *testing.T) {
 	}
 }
 
-// cellsOf lists the shown cells of a column.
+// cellsOf lists the shown cells of a column, without their footnote marks.
 func cellsOf(table string, i int) string {
-	return fmt.Sprintf(`[...document.querySelectorAll("#table-%[1]s tbody tr:not(.hidden):not(.inplace)")].map(r => (r.cells[%[2]d].querySelector(".text, .runs") || r.cells[%[2]d]).textContent)`, table, i)
+	return fmt.Sprintf(`[...document.querySelectorAll("#table-%[1]s tbody tr:not(.hidden):not(.inplace)")].map(r => {
+		const cell = r.cells[%[2]d].cloneNode(true);
+		cell.querySelectorAll(".marks").forEach(m => m.remove());
+		return cell.textContent;
+	})`, table, i)
 }
 
 // TestBrowser opens a report as its readers do: it sorts by click and by key, filters, opens footnotes in place,
@@ -195,6 +199,19 @@ func TestBrowser(t *testing.T) {
 	ends := eval[[]string](t, b, cellsOf("episodes", 4))
 	if len(ends) != 12 || slices.ContainsFunc(ends, func(s string) bool { return s != "drift" }) {
 		t.Errorf("the twelve drifted runs of opencode: %v", ends)
+	}
+	deep := eval[string](t, b, `location.href`)
+	b.click(t, `#table-episodes .only`)
+	if got := eval[[]string](t, b, cellsOf("episodes", 4)); len(got) != 60 {
+		t.Errorf("without the selection %d of 60 runs are shown", len(got))
+	}
+	b.do(t, chromedp.Navigate("about:blank"), chromedp.Navigate(deep), chromedp.WaitReady(chromedp.CSS(`#table-episodes .only`)))
+	if got := eval[[]string](t, b, cellsOf("episodes", 4)); !slices.Equal(got, ends) || eval[string](t, b, `document.querySelector("#table-episodes .only").textContent`) != "only opencode, drift ×" {
+		t.Errorf("the kept address shows %v", got)
+	}
+	b.click(t, `#table-family-1 tbody tr:first-child a.runs`)
+	if got := eval[[]string](t, b, cellsOf("episodes", 1)); len(got) != 40 || got[0] != "s01" || got[1] != "s01" || got[39] != "s20" {
+		t.Errorf("the runs of a pair, side by side: %v", got)
 	}
 
 	eval[bool](t, b, `(navigator.clipboard.writeText = s => { window.copied = s; return Promise.resolve(); }, true)`)

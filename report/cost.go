@@ -17,7 +17,7 @@ type CostSummary struct {
 	PerTurn     Estimate `json:"usd_per_passed_turn"` // all dollars over all turns passed
 	CachedShare Estimate `json:"cached_share"`        // of the prompt tokens, those that a cache served
 	Void        Wasted   `json:"wasted_void"`         // attempts that did not count, for another reason than a resumed run
-	Resumed     Wasted   `json:"wasted_resumed"`      // attempts that were given up because the run was interrupted and resumed
+	Resumed     Wasted   `json:"wasted_resumed"`      // attempts given up because the run was interrupted and resumed, and copies of episodes that were not taken
 	WastedShare Estimate `json:"wasted_share"`        // of all dollars spent, those on attempts that did not count
 }
 
@@ -33,7 +33,6 @@ type Wasted struct {
 	Attempts *int     `json:"attempts"` // nil where the attempts are not known
 	Tokens   *int64   `json:"tokens"`   // nil if those of an attempt are not known
 	USD      *float64 `json:"usd"`      // nil if the cost of an attempt is not known
-	episodes map[string]bool
 }
 
 // Costs says what the runs of every configuration cost, in the order of the comparison. tables may be nil: then only
@@ -225,6 +224,7 @@ func isVoid(a *logs.AttemptRow) bool { return a.VoidReason != nil && *a.VoidReas
 func (w *wastedAttempts) read(t *logs.Tables) {
 	w.known, w.void, w.resumedBy = map[string]bool{}, map[string]*Wasted{}, map[string]*Wasted{}
 	configs := make(map[string]string, len(t.Episodes))
+	void := make(map[string]*Wasted) // by episode
 	for i := range t.Episodes {
 		configs[t.Episodes[i].Episode] = t.Episodes[i].Config
 	}
@@ -242,16 +242,48 @@ func (w *wastedAttempts) read(t *logs.Tables) {
 		if resumedVoid[*a.VoidReason] {
 			by = w.resumedBy
 		}
-		if by[config] == nil {
-			by[config] = &Wasted{Attempts: ptr(0), Tokens: ptr(int64(0)), USD: ptr(0.0), episodes: map[string]bool{}}
-		}
-		by[config].add(a)
+		into(by, config).add(a)
+		into(void, a.Episode).add(a)
+	}
+	for i := range t.Episodes {
+		w.addCopies(&t.Episodes[i], void[t.Episodes[i].Episode])
+	}
+}
+
+// into returns what is wasted under a key, nothing yet if it is new.
+func into(by map[string]*Wasted, key string) *Wasted {
+	if by[key] == nil {
+		by[key] = nothingWasted()
+	}
+	return by[key]
+}
+
+func nothingWasted() *Wasted { return &Wasted{Attempts: ptr(0), Tokens: ptr(int64(0)), USD: ptr(0.0)} }
+
+// addCopies adds what an episode wasted beyond its void attempts: other copies of it were paid too, when a host was
+// lost and another one began again where the last whole turn had ended.
+func (w *wastedAttempts) addCopies(e *logs.EpisodeRow, void *Wasted) {
+	if void == nil {
+		void = nothingWasted()
+	}
+	if e.WastedTokens == nil || void.Tokens == nil || *e.WastedTokens <= *void.Tokens {
+		return
+	}
+	w.known[e.Config] = true
+	r := into(w.resumedBy, e.Config)
+	if r.Tokens != nil {
+		*r.Tokens += *e.WastedTokens - *void.Tokens
+	}
+	switch {
+	case e.WastedUSD == nil || void.USD == nil:
+		r.USD = nil
+	case r.USD != nil:
+		*r.USD += max(0, *e.WastedUSD-*void.USD)
 	}
 }
 
 func (w *Wasted) add(a *logs.AttemptRow) {
 	*w.Attempts++
-	w.episodes[a.Episode] = true
 	if w.Tokens != nil {
 		if a.Input == nil || a.Output == nil {
 			w.Tokens = nil
@@ -282,7 +314,7 @@ func (w *wastedAttempts) of(config string, resumed bool) Wasted {
 	case by[config] != nil:
 		return *by[config]
 	case w.known[config]:
-		return Wasted{Attempts: ptr(0), Tokens: ptr(int64(0)), USD: ptr(0.0)}
+		return *nothingWasted()
 	}
 	return Wasted{}
 }
@@ -322,7 +354,7 @@ func (c *Comparison) costSentence(costs []CostSummary) string {
 	if len(cached) > 0 {
 		out = append(out, "Of the prompt tokens a cache served "+joinAnd(cached)+".")
 	}
-	if void+resumed > 0 {
+	if void+resumed > 0 || usd > 0 {
 		s := fmt.Sprintf("%d %s void and %d %s given up because a run was resumed", void, plural(void, "attempt was", "attempts were"), resumed, plural(resumed, "was", "were"))
 		if known {
 			s += fmt.Sprintf(": $%s that bought no turn", dollars(usd))

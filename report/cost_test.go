@@ -77,6 +77,24 @@ func TestCosts(t *testing.T) {
 	}
 }
 
+// TestCostsOfCopies: what copies of an episode cost that were not taken is work done again.
+func TestCostsOfCopies(t *testing.T) {
+	set, tables := billed()
+	tables.Episodes[1].WastedTokens, tables.Episodes[1].WastedUSD = ptr(int64(9+100)), ptr(4+5.0) // its void attempt took 9 for 4
+	c := mustCompare(t, set, CompareOptions{Episodes: true})
+	costs, err := c.Costs(tables)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if s := costs[0]; *s.Resumed.USD != 6+5 || *s.Resumed.Tokens != 18+100 || *s.Resumed.Attempts != 2 || *s.Void.USD != 4 {
+		t.Errorf("wasted: %v dollars, %v tokens, %v attempts", *s.Resumed.USD, *s.Resumed.Tokens, *s.Resumed.Attempts)
+	}
+	tables.Episodes[1].WastedUSD = nil
+	if costs, err = c.Costs(tables); err != nil || costs[0].Resumed.USD != nil {
+		t.Errorf("an unknown cost of a copy: %+v, %v", costs[0].Resumed, err)
+	}
+}
+
 // TestCostsUnknown: one run without a cost makes everything that rests on it unknown, never smaller.
 func TestCostsUnknown(t *testing.T) {
 	set, tables := billed()

@@ -66,10 +66,16 @@ func (rep *Report) costTable() (t table, ok bool) {
 	return t.withoutEmpty(), ok
 }
 
-// allZero says whether the first column under a heading holds nothing but zeros.
+// allZero says whether the columns under a heading hold nothing but zeros.
 func (t *table) allZero(over string) bool {
-	at := slices.IndexFunc(t.columns, func(col tableColumn) bool { return col.over == over })
-	return !slices.ContainsFunc(t.rows, func(row []tableCell) bool { return row[at].text != "0" })
+	return !slices.ContainsFunc(t.rows, func(row []tableCell) bool {
+		for i, cell := range row {
+			if t.columns[i].over == over && cell.text != "0" && cell.text != "0.00" {
+				return true
+			}
+		}
+		return false
+	})
 }
 
 // cells are the value and its interval.

@@ -91,6 +91,10 @@
 		chip.addEventListener("click", () => { history.pushState(null, "", "#table-episodes"); showRuns(); });
 		runs.querySelector(".tools").prepend(chip);
 		filter(runs);
+		const scenario = runs.querySelectorAll("thead tr:last-child th")[1];
+		for (let i = 0; keys.includes("|c") && scenario.getAttribute("aria-sort") !== "ascending" && i < 2; i++) {
+			scenario.querySelector("button").click(); // the runs of a pair stand side by side
+		}
 		runs.scrollIntoView();
 	};
 	links.forEach(link => link.addEventListener("click", event => {

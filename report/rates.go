@@ -164,6 +164,7 @@ func (t *table) markdownRows(b *bufio.Writer) {
 		if col.over != "" {
 			head[i] = "turns " + col.head
 		}
+		head[i] = escapeMarkdown(head[i])
 	}
 	markdownHead(b, head, 1)
 	for _, row := range t.rows {

@@ -277,6 +277,11 @@ func (rep *Report) markdown(w *bytes.Buffer, in Input) error {
 	if c.Paragraph != "" {
 		fmt.Fprintf(b, "\n## In words\n\n%s\n", escapeParagraphs(c.Paragraph))
 	}
+	if t, ok := c.leafTable(); ok {
+		fmt.Fprintf(b, "\n## Why they fail\n\n")
+		t.markdownRows(b)
+		fmt.Fprintf(b, "\n%s.\n", escapeMarkdown(t.caption))
+	}
 	if rep.audited() {
 		rep.markdownAudit(b)
 	}
