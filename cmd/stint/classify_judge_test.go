@@ -2,12 +2,15 @@ package main
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
 	"math/rand/v2"
 	"net/http"
 	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -32,10 +35,12 @@ mode: continue
 ` + weakConfigs
 
 // judgeRun makes a run with failed attempts.
-func judgeRun(t *testing.T) string {
+func judgeRun(t *testing.T) string { return judgeRunOf(t, judgedStudy) }
+
+func judgeRunOf(t *testing.T, study string) string {
 	t.Helper()
 	dir := t.TempDir()
-	writeFile(t, dir, "study.yaml", judgedStudy)
+	writeFile(t, dir, "study.yaml", study)
 	judgeStint(t, exitDone, "run", filepath.Join(dir, "study.yaml"), "-o", filepath.Join(dir, "run"), "-q")
 	return filepath.Join(dir, "run")
 }
@@ -398,20 +403,77 @@ func TestClassifyJudgeFlags(t *testing.T) {
 	}
 }
 
-// TestRealModelJudges lets a real small model, served on loopback, judge at least twenty failures that were planted. It is
-// no judge: what counts is that nothing it says is taken for more than it is.
+// askedModel passes requests on to a real model and counts those that were answered whole, by what they ask. It lets the
+// model keep what it has read: an answer that was cut is asked for again, and reading takes longest.
+type askedModel struct {
+	*httptest.Server
+	mu       sync.Mutex
+	answered map[string]int
+}
+
+// askedBody is the key of a request's body in its context.
+type askedBody struct{}
+
+func newAskedModel(t *testing.T, base string) *askedModel {
+	t.Helper()
+	target, err := url.Parse(base)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := &askedModel{answered: map[string]int{}}
+	proxy := &httputil.ReverseProxy{Rewrite: func(r *httputil.ProxyRequest) { r.SetURL(&url.URL{Scheme: target.Scheme, Host: target.Host}) },
+		ModifyResponse: func(r *http.Response) error {
+			answer, err := io.ReadAll(r.Body)
+			r.Body = io.NopCloser(bytes.NewReader(answer))
+			if body, ok := r.Request.Context().Value(askedBody{}).(string); ok && err == nil && r.StatusCode == http.StatusOK {
+				m.mu.Lock()
+				m.answered[body]++
+				m.mu.Unlock()
+			}
+			return err
+		}}
+	m.Server = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, err := io.ReadAll(r.Body)
+		if err != nil {
+			return // the asking program was killed
+		}
+		kept := append([]byte(`{"cache_prompt":true,`), bytes.TrimPrefix(body, []byte("{"))...)
+		r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(kept)), int64(len(kept))
+		proxy.ServeHTTP(w, r.WithContext(context.WithValue(r.Context(), askedBody{}, string(body))))
+	}))
+	t.Cleanup(m.Close)
+	return m
+}
+
+// TestRealModelJudges lets a real small model, served on loopback, judge at least twenty failures that were planted, with a
+// kill -9 in the middle. It is no judge: what counts is that nothing it says is taken for more than it is, and that nothing
+// is paid for twice.
 func TestRealModelJudges(t *testing.T) {
-	url := require(t, "STINT_TEST_MODEL_URL", "a local model")
-	run := judgeRun(t)
-	args := []string{"classify", run, "--judge", "smollm2-135m", "--base-url", url, "--max-calls", "400", "--context", "4096", "--packet-tokens", "500", "--max-output", "160", "--timeout", "15m",
-		"--max-votes", "1", "--jobs", "1", "--all"}
+	model := newAskedModel(t, require(t, "STINT_TEST_MODEL_URL", "a local model"))
+	run := judgeRunOf(t, strings.Replace(judgedStudy, "changes: 5", "changes: 4", 1)) // just above twenty: each takes seconds
+	args := []string{"classify", run, "--judge", "smollm2-135m", "--base-url", model.URL + "/v1", "--max-calls", "400", "--context", "4096", "--packet-tokens", "400", "--max-output", "32", "--timeout", "10m",
+		"--max-votes", "1", "--jobs", "1", "--all", "--json"}
 	began := time.Now()
+	killed := command(t, filepath.Dir(run), []string{killAtVar + "=13"}, args...)
+	if err := killed.Run(); err == nil || killed.ProcessState.ExitCode() != -1 {
+		t.Fatalf("the pass was not killed: %v", err)
+	}
+	before := len(model.answered)
+	t.Logf("killed after %s, %d answers", time.Since(began).Round(time.Second), before)
 	var c verdictCounts
-	out, _ := judgeStint(t, exitDone, append(args, "--json")...)
+	out, _ := judgeStint(t, exitDone, args...)
 	if err := json.Unmarshal([]byte(out), &c); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%s: %+v", time.Since(began).Round(time.Second), c.Judge)
+	for body, n := range model.answered {
+		if n > 1 {
+			t.Errorf("paid for %d times: %.300s", n, body)
+		}
+	}
+	if before == 0 || c.Judge.Reused == 0 && c.Judge.Calls == len(model.answered) {
+		t.Errorf("%d answers before the kill, %d afterwards, %d taken over", before, c.Judge.Calls, c.Judge.Reused)
+	}
 	rows, problems, err := logs.ReadVerdicts(&logs.RunDir{Root: run})
 	if err != nil || len(problems) > 0 {
 		t.Fatal(err, problems)
@@ -436,10 +498,10 @@ func TestRealModelJudges(t *testing.T) {
 	if n < 20 || c.Judge.Candidates != n || c.Judge.Done != n {
 		t.Errorf("%d rows of the judge, want at least 20; %+v", n, c.Judge)
 	}
-	calls := c.Judge.Calls
-	out, _ = judgeStint(t, exitDone, append(args, "--json")...)
+	spent, answered := c.Judge.Spent.Calls, len(model.answered)
+	out, _ = judgeStint(t, exitDone, args...)
 	c = verdictCounts{}
-	if err := json.Unmarshal([]byte(out), &c); err != nil || c.Judge.Calls != 0 || c.Judge.Spent.Calls != int64(calls) {
+	if err := json.Unmarshal([]byte(out), &c); err != nil || c.Judge.Calls != 0 || c.Judge.Spent.Calls != spent || len(model.answered) != answered {
 		t.Errorf("again: %v, %+v", err, c.Judge)
 	}
 }
