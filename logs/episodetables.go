@@ -1,8 +1,12 @@
 package logs
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"slices"
 	"sync"
@@ -85,6 +89,37 @@ func (t *EpisodeTables) Close() error {
 
 // IDs are the episodes in the order in which reading all of them is cheapest.
 func (t *EpisodeTables) IDs() []string { return slices.Clone(t.ids) }
+
+// Stamp is a hash of everything the tables hold but the ends that verdicts gave the episodes.
+func (t *EpisodeTables) Stamp() (string, error) {
+	h := sha256.New()
+	enc := json.NewEncoder(h)
+	for _, id := range t.ids {
+		for _, e := range t.episodes[id] {
+			e.EndL1, e.EndLeaf, e.EndSource = nil, nil, nil
+			if err := enc.Encode(e); err != nil {
+				return "", fmt.Errorf("hashing the table of episodes: %w", err)
+			}
+		}
+	}
+	for _, p := range []*parquetFile{t.turns.p, t.clauses.p, t.attempts.p, t.checks.p, t.events.p} {
+		if err := p.hash(h); err != nil {
+			return "", fmt.Errorf("hashing %s: %w", p.path, err)
+		}
+	}
+	return hex.EncodeToString(h.Sum(nil)), nil
+}
+
+// hash writes the length and the bytes of the file.
+func (p *parquetFile) hash(h io.Writer) error {
+	st, err := p.f.Stat()
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(h, "%s %d\n", filepath.Base(p.path), st.Size())
+	_, err = io.Copy(h, io.NewSectionReader(p.f, 0, st.Size()))
+	return err
+}
 
 // Row is the row of an episode, or nil if there is none.
 func (t *EpisodeTables) Row(id string) *EpisodeRow {
