@@ -68,10 +68,9 @@ type collection struct {
 	dir     *logs.RunDir
 	sources []*logs.RunDir
 
-	mu      sync.Mutex
-	done    int
-	out     *Collected
-	version versionSeen
+	mu   sync.Mutex
+	done int
+	out  *Collected
 }
 
 // Collect puts run directories of one study together. It verifies every chain and blob and takes one journal per
@@ -93,7 +92,7 @@ func Collect(ctx context.Context, opt CollectOptions) (*Collected, error) {
 		return nil, err
 	}
 	episodes := c.plan(contents)
-	if err := c.read(ctx, episodes); err != nil {
+	if err := c.look(ctx, episodes); err != nil {
 		return nil, err
 	}
 	held, err := c.study.Hold(opt.Dir, opt.Now())
@@ -221,7 +220,7 @@ func sameFrozen(first, d *logs.RunDir) error {
 // contents are the scenarios' content hashes over all folders.
 func (c *collection) contents() ([]string, error) {
 	var out, where []string
-	for i, d := range append([]*logs.RunDir{c.dir}, c.sources...) {
+	for i, d := range c.places() {
 		if _, err := os.Stat(d.StudyFile()); err != nil {
 			if i == 0 {
 				continue
@@ -273,8 +272,8 @@ func (c *collection) plan(contents []string) []*collected {
 	return out
 }
 
-// read reads all journals and refuses what belongs to no episode of the study.
-func (c *collection) read(ctx context.Context, episodes []*collected) error {
+// look looks at the beginnings of all journals: at what belongs to no episode of the study, and at versions.
+func (c *collection) look(ctx context.Context, episodes []*collected) error {
 	known := map[string]bool{}
 	for _, e := range episodes {
 		known[e.ID] = true
@@ -290,11 +289,42 @@ func (c *collection) read(ctx context.Context, episodes []*collected) error {
 			}
 		}
 	}
+	if c.opt.AnyVersion {
+		return nil
+	}
+	var seen versionSeen
 	err := c.each(ctx, episodes, nil, func(e *collected) error {
+		for _, d := range c.places() {
+			if e.ID == "" {
+				continue
+			}
+			path := filepath.Join(d.EpisodeDir(e.ID), logs.JournalName)
+			if version, ok := beginning(path); ok {
+				c.mu.Lock()
+				seen.see(version, path)
+				c.mu.Unlock()
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return seen.err()
+}
+
+// places are the folders that may hold an episode: first the one that is collected into.
+func (c *collection) places() []*logs.RunDir {
+	return append([]*logs.RunDir{c.dir}, c.sources...)
+}
+
+// take brings the best copy of every episode into the directory. Only the journals of the episodes at hand are in memory.
+func (c *collection) take(ctx context.Context, episodes []*collected) error {
+	return c.each(ctx, episodes, c.opt.Progress, func(e *collected) error {
 		if e.ID == "" {
 			return nil
 		}
-		for i, d := range append([]*logs.RunDir{c.dir}, c.sources...) {
+		for i, d := range c.places() {
 			copied, err := c.copyOf(e, d, i == 0)
 			if err != nil {
 				c.refuse(err)
@@ -304,17 +334,12 @@ func (c *collection) read(ctx context.Context, episodes []*collected) error {
 			}
 		}
 		e.copies = sorted(e.copies)
-		return nil
-	})
-	if err != nil || c.opt.AnyVersion {
+		err := c.takeBest(ctx, e)
+		if e.copies = nil; e.taken != nil {
+			e.taken.records = nil
+		}
 		return err
-	}
-	return c.version.err()
-}
-
-// take brings the best copy of every episode into the directory.
-func (c *collection) take(ctx context.Context, episodes []*collected) error {
-	return c.each(ctx, episodes, c.opt.Progress, func(e *collected) error { return c.takeBest(ctx, e) })
+	})
 }
 
 // each calls f for the episodes, as many at a time as there are processors.

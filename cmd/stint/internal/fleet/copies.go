@@ -3,8 +3,10 @@ package fleet
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -42,7 +44,7 @@ func (j *journalCopy) holds(other *journalCopy) bool {
 	return logs.Shared(j.records, other.records) == len(other.records)
 }
 
-// collected is an episode, its copies, the best one first, and the one that was taken.
+// collected is an episode, its copies while it is at hand, the best one first, and the one that was taken.
 type collected struct {
 	MissingEpisode
 	content string
@@ -124,14 +126,28 @@ func (c *collection) copyOf(e *collected, d *logs.RunDir, own bool) (*journalCop
 			j.rank = rankValid
 		}
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	version := start.Stint
-	if start.Ungraded {
-		version += " without grading"
-	}
-	c.version.see(version, j.path())
 	return j, nil
+}
+
+// beginning reads from the first line of a journal which version of stint began it, and how. What cannot be read is
+// judged when the whole journal is.
+func beginning(path string) (version string, ok bool) {
+	if st, err := os.Lstat(path); err != nil || !st.Mode().IsRegular() {
+		return "", false
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", false
+	}
+	defer f.Close()
+	var first struct{ Data logs.EpisodeStart }
+	if json.NewDecoder(io.LimitReader(f, logs.MaxLine)).Decode(&first) != nil {
+		return "", false
+	}
+	if first.Data.Ungraded {
+		return first.Data.Stint + " without grading", true
+	}
+	return first.Data.Stint, true
 }
 
 // versionSeen remembers the first journal of each of two versions of stint.
