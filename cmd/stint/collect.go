@@ -118,6 +118,9 @@ func incompleteCollection(e *env, c *fleet.Collected) error {
 		}
 		hint = fmt.Sprintf("run shard %s of %d again and collect again; or %s", strings.Join(list, ", "), c.Shards, hint)
 	}
+	if len(c.Refused) > 0 {
+		hint = "remove the episodes that were refused, whose runs take them for done; then " + hint
+	}
 	return &exitError{code: exitIncomplete, err: fmt.Errorf("%d of %d episodes have no end", len(c.Missing), c.Episodes), hint: hint}
 }
 
