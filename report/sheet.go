@@ -33,16 +33,21 @@ type Figure struct {
 	Sentence string
 	Title    string
 
-	raster func() ([]byte, error)
+	raster func(th theme) ([]byte, error)
 }
 
 // PNG draws the figure in pixels, as many as print and screens at 200 % need. It takes longer than all other formats.
 // Calls for one figure must not overlap.
-func (f *Figure) PNG() ([]byte, error) {
+func (f *Figure) PNG() ([]byte, error) { return f.pixels(lightTheme()) }
+
+// ColumnPNG is [Figure.PNG] in the width of one column.
+func (f *Figure) ColumnPNG() ([]byte, error) { return f.pixels(lightTheme().oneColumn()) }
+
+func (f *Figure) pixels(th theme) ([]byte, error) {
 	if f.raster == nil {
 		return nil, fmt.Errorf("a figure without a picture")
 	}
-	return f.raster()
+	return f.raster(th)
 }
 
 // A sheet is a page to draw on, in points from the lower left corner.
@@ -343,7 +348,7 @@ func drawFigure(fig Figure, p plotted) (Figure, error) {
 	if fig.SVG, fig.PDF, err = vectorPicture(fig.Title, th, h, p.paint); err != nil {
 		return Figure{}, err
 	}
-	fig.raster = func() ([]byte, error) { return pixels(fig.Title, th, h, p.paint) }
+	fig.raster = func(th theme) ([]byte, error) { return pixels(fig.Title, th, p.layout(th), p.paint) }
 	if fig.CSV, err = p.csv(); err != nil {
 		return Figure{}, err
 	}

@@ -70,9 +70,11 @@ func Write(dir string, in Input) error {
 	if err != nil {
 		return err
 	}
-	pngs := make([][]byte, len(figures))
+	pngs := make([][2][]byte, len(figures))
 	err = inParallel(len(figures), func(i int) (err error) {
-		pngs[i], err = figures[i].PNG()
+		if pngs[i][0], err = figures[i].PNG(); err == nil {
+			pngs[i][1], err = figures[i].ColumnPNG()
+		}
 		return err
 	})
 	if err != nil {
@@ -84,7 +86,7 @@ func Write(dir string, in Input) error {
 		for _, part := range []struct {
 			ext  string
 			data []byte
-		}{{".svg", f.SVG}, {".png", pngs[i]}, {".csv", f.CSV}, {".pdf", f.PDF}, {"-column.svg", f.Column}, {"-column.pdf", f.ColumnPDF}} {
+		}{{".svg", f.SVG}, {".png", pngs[i][0]}, {".csv", f.CSV}, {".pdf", f.PDF}, {"-column.svg", f.Column}, {"-column.pdf", f.ColumnPDF}, {"-column.png", pngs[i][1]}} {
 			name := "figures/" + f.Name + part.ext
 			files[name] = part.data
 			rec.Files = append(rec.Files, name)

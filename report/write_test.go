@@ -67,7 +67,7 @@ func TestWriteReport(t *testing.T) {
 	}
 	figures := []string{"failure-rates", "heat-map", "mean-turns", "paired-differences", "pairwise-matrix", "power", "ranks", "still-going"}
 	for _, name := range figures {
-		for _, ext := range []string{"-column.pdf", "-column.svg", ".csv", ".pdf", ".png", ".svg"} {
+		for _, ext := range []string{"-column.pdf", "-column.png", "-column.svg", ".csv", ".pdf", ".png", ".svg"} {
 			want = append(want, "figures/"+name+ext)
 		}
 	}
