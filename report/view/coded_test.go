@@ -176,7 +176,7 @@ func TestCodedTranscript(t *testing.T) {
 		inert(t, from, page)
 		for _, want := range []string{
 			`<summary><b>bash</b> <code>pytest -q</code> <span class="ev-end">exit 1</span></summary>`, ">2 failed</pre>", "<b>model</b>", "8 events",
-			`class="ev ev-error ev-bad ev-hit infra" id="event-4"`, `<b>infra.compaction</b> evidence of the verdict about`, `<i class="esc">\u202e</i>evil`,
+			`class="ev of-error ev-bad ev-hit infra" id="event-4"`, `<b>infra.compaction</b> evidence of the verdict about`, `<i class="esc">\u202e</i>evil`,
 			`/transcript?at=4#event-4">event error</a> <code>the conversation could not`, a + `#check-k1.below">check k1.below</a>`, "stint: grade",
 		} {
 			if !strings.Contains(page, want) {

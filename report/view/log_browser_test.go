@@ -71,6 +71,11 @@ func readEverywhere(t *testing.T, b *reporttest.Browser, base, a string) {
 			t.Errorf("%s: text of too little contrast: %q", page, faint)
 		}
 	}
+	b.Go(base+a+"/transcript", ".ev-list")
+	b.Screen(800, "light", "print")
+	if n := reporttest.Eval[int64](b, `[...document.querySelectorAll(".ev")].filter(e => e.getBoundingClientRect().height < 15).length`); n > 0 {
+		t.Errorf("%d lines of the transcript are missing on paper", n)
+	}
 	b.Screen(1200, "light", "")
 }
 

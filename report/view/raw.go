@@ -201,7 +201,7 @@ func (v *rawView) show(p []byte, as string, more bool) {
 	binary := !utf8.Valid(text) || strings.IndexByte(string(text), 0) >= 0
 	if as == "hex" || as != "text" && binary {
 		if as != "hex" {
-			v.Why = "this is no UTF-8, so it is shown in hex"
+			v.Why = "This is no UTF-8, so it is shown in hex"
 		}
 		v.hex(p)
 		v.Other, v.OtherWord = v.address(v.From, "text"), "as text"

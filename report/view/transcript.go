@@ -31,6 +31,7 @@ type transcriptView struct {
 	Name     string
 	Here     string // address without what it asks for
 	Attempt  string // address of the attempt
+	Diff     string // address of what it changed; "" = nobody knows
 	Search   string // where words are searched
 	Summary  []string
 	Lines    []*lineView
@@ -123,6 +124,9 @@ func (s *Server) transcript(q *request) error {
 	v := &transcriptView{Attempt: attemptHref(q.Study, q.Attempt), Via: get.Get("via"), Kind: get.Get("kind"), Words: beginning(get.Get("q"), 200)}
 	v.Here = v.Attempt + "/transcript"
 	v.Name = q.head.Title
+	if q.Attempt.Snapshot != nil {
+		v.Diff = v.Attempt + "/diff"
+	}
 	v.Search = episodeHref(q.Study, q.Episode.Episode) + "/search"
 	v.Missing = len(e.lines) == 0
 	shown := e.shown(v.Via, v.Kind)
