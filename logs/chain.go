@@ -78,6 +78,21 @@ func ReadJournal(path string) (records []Record, torn *TornTail, err error) {
 	return records, torn, err
 }
 
+// JournalLength is the length in bytes of the records of a journal that hold together: a torn tail is left out. A journal
+// that is not there has none.
+func JournalLength(path string) (int64, error) {
+	f, err := openRegular(path)
+	if errors.Is(err, os.ErrNotExist) {
+		return 0, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("reading journal: %w", err)
+	}
+	defer f.Close()
+	end, _, err := scanJournal(f, path, func(Record, []byte) error { return nil })
+	return end, err
+}
+
 // openRegular opens a file for reading if it is a regular one and no symlink.
 func openRegular(path string) (*os.File, error) {
 	st, err := os.Lstat(path)

@@ -35,7 +35,7 @@ func TestExamples(t *testing.T) {
 			examples(sub)
 		}
 		if name := c.CommandPath(); c.Name() == "demo" || c.Name() == "stint" || name == "stint harness install" || name == "stint harness check" ||
-			name == "stint audit serve" || name == "stint view" { // which serve until they are interrupted
+			name == "stint audit serve" || name == "stint view" || name == "stint worker" { // which serve until they are interrupted, or need one that does
 			return
 		}
 		if c.Runnable() && c.Example == "" {

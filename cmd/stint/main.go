@@ -138,7 +138,7 @@ compared by paired, multiplicity-corrected tests.`,
 		newDemoCmd(e), newInitCmd(e), newRunCmd(e), newLsCmd(e), newIngestCmd(e), newExportCmd(e), newCompareCmd(e),
 		newReportCmd(e), newViewCmd(e), newCurveCmd(e), newPowerCmd(e), newReproduceCmd(e), newDigestCmd(e), newDoctorCmd(e),
 		newClassifyCmd(e), newExplainCmd(e), newAuditCmd(e), newModelSimCmd(e), newHarnessCmd(e), newScenarioCmd(e),
-		newShardCmd(e), newCollectCmd(e), newControlCmd(e),
+		newShardCmd(e), newCollectCmd(e), newControlCmd(e), newWorkerCmd(e),
 	)
 	for _, c := range root.Commands() {
 		c.Args = inputArgs(e, c.Args)

@@ -50,6 +50,7 @@ Instead of a study it takes a run directory, whose frozen study goes on in place
 	fl.IntVar(&f.jobs, "jobs", 0, "episodes at once (default from the study, else from the machine)")
 	fl.IntVar(&f.perModel, "per-model", 0, "episodes of one model at once (default from the study; of a shard its part)")
 	fl.StringVar(&f.shardText, "shard", "", "run only shard `k/n`: with its part of budgets.study.usd and jobs.per_model")
+	f.offer.flags(fl)
 	fl.StringVar(&f.only, "only", "", "only episodes that match `EXPR`, for example 'scenario:s01'")
 	fl.StringVar(&f.retry, "retry", "", "`stopped`: try stopped episodes again")
 	fl.Float64Var(&f.maxUSD, "max-usd", 0, "start no new attempt once the study has cost so much")
@@ -71,6 +72,7 @@ type runFlags struct {
 	grade     string
 	perModel  int
 	shardText string
+	offer     offerFlags
 
 	shard study.Shard
 	dealt func(study.PlannedEpisode) int // nil = as the study deals
@@ -85,6 +87,8 @@ func (f *runFlags) check(e *env) error {
 		return inputErrorf("leave --per-model out for the default", "--per-model %d: a number of episodes is at least 1", f.perModel)
 	case f.retry != "" && f.retry != "stopped":
 		return inputErrorf("--retry stopped tries stopped episodes again", "--retry takes the word stopped, not %q", f.retry)
+	case f.offer.some() && f.shardText != "":
+		return inputErrorf("leave one out", "a shard is run here, while --listen and --queue let others run")
 	case f.jobs < 0:
 		return inputErrorf("leave --jobs out for the default", "--jobs %d: a number of episodes is at least 1", f.jobs)
 	case f.grade != "" && f.grade != "none":
@@ -130,7 +134,7 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 			p.finish()
 		}
 	}()
-	sum, err := s.Run(ctx, study.RunOptions{
+	opt := study.RunOptions{
 		Dir: dir, Jobs: f.jobs, Only: f.only, RetryStopped: f.retry == "stopped", MaxUSD: f.maxUSD,
 		MaxChecks: f.maxChecks, GradeNone: f.grade == "none", PerModel: f.perModel, Shard: f.shard, Dealt: f.dealt, From: f.from,
 		Now: e.Now, Getenv: e.Getenv, Stint: e.Stint, Stderr: e.Stderr,
@@ -143,7 +147,13 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 		OnStart:     func(total, done int) { p = newProgress(e, total, done, !f.quiet) },
 		Progress:    func(ev study.Event) { p.event(ev) },
 		OnOrder:     func(o study.Order) { p.order(o) },
-	})
+	}
+	end, err := f.offer.prepare(ctx, e, s, &opt)
+	if err != nil {
+		return nil, err
+	}
+	sum, err := s.Run(ctx, opt)
+	end()
 	if p != nil {
 		p.finish()
 		p = nil

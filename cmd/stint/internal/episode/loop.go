@@ -70,7 +70,7 @@ func (l *loop) run(ctx context.Context) (end End, err error) {
 		end.Already = true
 		return end, nil
 	}
-	if _, ending := ended(ctx); ctx.Err() != nil && !ending {
+	if _, _, ending := ended(ctx); ctx.Err() != nil && !ending {
 		return End{}, ctx.Err()
 	}
 	if l.blobs, err = logs.OpenBlobs(filepath.Join(l.spec.Dir, "blobs")); err != nil {
@@ -99,15 +99,15 @@ func (l *loop) run(ctx context.Context) (end End, err error) {
 // play does one step after the other until the episode has ended.
 func (l *loop) play(ctx context.Context) error {
 	for l.state.phase != phaseEnded {
-		words, ending := ended(ctx)
+		reason, words, ending := ended(ctx)
 		if ending {
-			if err := l.end(EndOperator, words); err != nil {
+			if err := l.end(reason, words); err != nil {
 				return err
 			}
 			break
 		}
 		if err := l.step(ctx); err != nil {
-			if _, ending = ended(ctx); ending && errors.Is(err, ctx.Err()) {
+			if _, _, ending = ended(ctx); ending && errors.Is(err, ctx.Err()) {
 				continue // what was cut is recorded
 			}
 			return err

@@ -1,6 +1,7 @@
 package episode
 
 import (
+	"cmp"
 	"context"
 	"errors"
 )
@@ -8,7 +9,9 @@ import (
 // Stop is the cause with which a context tells a running episode why it has to leave: who wants it and why.
 type Stop struct {
 	Text string
-	End  bool // the episode ends for good, as stopped by the operator; else it can go on
+	End  bool // the episode ends for good; else it can go on
+	// Reason is that of the end; "" = [EndOperator].
+	Reason string
 }
 
 func (s *Stop) Error() string { return s.Text }
@@ -22,12 +25,12 @@ func stopOf(ctx context.Context) *Stop {
 	return nil
 }
 
-// ended says with which words the episode is to end for good.
-func ended(ctx context.Context) (words string, ok bool) {
+// ended says how and with which words the episode is to end for good.
+func ended(ctx context.Context) (reason, words string, ok bool) {
 	if s := stopOf(ctx); s != nil && s.End {
-		return s.Text, true
+		return cmp.Or(s.Reason, EndOperator), s.Text, true
 	}
-	return "", false
+	return "", "", false
 }
 
 // interruption says in a few words why an attempt was cut.

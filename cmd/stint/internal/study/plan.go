@@ -176,7 +176,9 @@ func (s *Study) PlanLike(like *Like) (*Plan, error) {
 	return p, nil
 }
 
-// jobs is the number of episodes at once: what the command line says, else the study, else the machine.
+// JobsOr is the number of episodes at once: what the command line says, else the study, else the machine.
+func (s *Study) JobsOr(flag int) int { return s.jobs(flag) }
+
 func (s *Study) jobs(flag int) int {
 	switch {
 	case flag > 0:

@@ -154,6 +154,9 @@ func (p *pool) Result() (spent, err error) {
 	return p.spent, joinSome(p.errs)
 }
 
+// HostIsFull reports whether an error is one that every other episode of this host would meet.
+func HostIsFull(err error) bool { return hostIsFull(err) }
+
 // hostIsFull reports whether every other episode would fail in the same way.
 func hostIsFull(err error) bool {
 	for _, e := range []error{syscall.ENOSPC, syscall.EDQUOT, syscall.EROFS, syscall.EMFILE, syscall.ENFILE} {

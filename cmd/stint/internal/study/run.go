@@ -35,6 +35,8 @@ type RunOptions struct {
 	From     *logs.RunDir             // has scenarios of this study, which are taken over; nil = none are
 
 	Queue func(pending []Job) Queue // hands out the episodes that have no end yet; nil = the pool of this process
+	// Elsewhere says that all episodes run on other machines: no key, program or sandbox is needed here.
+	Elsewhere bool
 
 	Progress    func(Event)           // called from several goroutines; nil = silent
 	OnPlan      func(*Plan)           // called once before anything runs, unless there is nothing to do
@@ -103,7 +105,7 @@ func (s *Study) Run(ctx context.Context, opt RunOptions) (*Summary, error) {
 		return nil, err
 	}
 	w := &work{study: s, opt: opt, dir: &logs.RunDir{Root: opt.Dir}}
-	if _, err := os.Stat(w.dir.StudyFile()); err != nil { // a new run: leave no directory behind for a missing key
+	if _, err := os.Stat(w.dir.StudyFile()); err != nil && !opt.Elsewhere { // a new run: leave no directory behind for a missing key
 		if err := s.missingKeys(opt.Getenv, selected); err != nil {
 			return nil, err
 		}
@@ -154,8 +156,10 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 	if err := w.held(nil); err != nil {
 		return nil, err
 	}
-	if err := w.study.missingKey(w.opt.Getenv, selected); err != nil {
-		return nil, err
+	if !w.opt.Elsewhere {
+		if err := w.study.missingKey(w.opt.Getenv, selected); err != nil {
+			return nil, err
+		}
 	}
 	if w.opt.OnPlan != nil {
 		plan, err := w.study.Plan()
@@ -167,10 +171,12 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 		w.opt.OnPlan(plan)
 	}
 	w.configs = configsOf(selected)
-	release, err := w.checkPrograms(ctx)
-	defer release()
-	if err != nil {
-		return nil, err
+	if !w.opt.Elsewhere {
+		release, err := w.checkPrograms(ctx)
+		defer release()
+		if err != nil {
+			return nil, err
+		}
 	}
 	began := w.opt.Now()
 	if len(w.lib.missing()) > 0 {
@@ -190,8 +196,10 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 	if err != nil {
 		return nil, err
 	}
-	if err := w.equip(ctx); err != nil {
-		return nil, errors.Join(err, w.close())
+	if !w.opt.Elsewhere {
+		if err := w.equip(ctx); err != nil {
+			return nil, errors.Join(err, w.close())
+		}
 	}
 	sum.Started = len(pending)
 	if w.opt.OnStart != nil {
