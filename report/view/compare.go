@@ -47,7 +47,7 @@ type comparedTurn struct {
 // comparePage shows two configurations on one scenario side by side. ra and rb choose among repeats.
 func (s *Server) comparePage(q *request) error {
 	get := q.R.URL.Query()
-	o, err := q.Study.overview()
+	o, err := q.Study.overview(s.opt.Book)
 	if err != nil {
 		return err
 	}

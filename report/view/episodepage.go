@@ -17,6 +17,7 @@ type episodeView struct {
 	Passed   string
 	Why      string // the address of the attempt that ended it
 	Turns    []turnLine
+	Banner   string  // what has to stand beside causes
 	Others   []other // configurations on the same scenario
 	Problems []string
 }
@@ -65,11 +66,12 @@ func (s *Server) episodePage(q *request) error {
 	for _, p := range v.episode.Problems {
 		v.Problems = append(v.Problems, p.String())
 	}
-	o, err := q.Study.overview()
+	o, err := q.Study.overview(s.opt.Book)
 	if err != nil {
 		return err
 	}
 	q.neighbours(o)
+	v.Banner = o.Banner
 	v.Others = othersOf(q.Study, o, q.Episode.EpisodeRow)
 	if q.Episode.Validity == logs.ValidityIncomplete {
 		q.head.Live, q.head.Stamp = episodeHref(q.Study, q.Episode.Episode)+"/state", q.Episode.stamp

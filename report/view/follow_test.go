@@ -173,6 +173,9 @@ func TestBrowserFollows(t *testing.T) {
 				t.Errorf("%s is %d wide in a window of %d", page, got, width)
 			}
 		}
+		if faint := reporttest.Eval[[]string](b, contrast); len(faint) > 0 {
+			t.Errorf("%s: text of too little contrast: %q", page, faint)
+		}
 		if bare := reporttest.Eval[[]string](b, `[...document.querySelectorAll("a, button, input, select, summary")].filter(e => !(e.textContent.trim() || e.ariaLabel || e.title || e.labels && e.labels.length || e.type === "hidden")).map(e => e.outerHTML)`); len(bare) > 0 {
 			t.Errorf("%s: controls without a name: %q", page, bare)
 		}

@@ -18,6 +18,8 @@ type heatMap struct {
 	Across []heatName
 	Down   []heatRow
 	Cap    int // turns of the longest scenario
+	Left   int // lines that are not shown
+	Aside  int // columns that are not shown
 }
 
 type heatName struct{ Short, Full string }
@@ -43,10 +45,11 @@ type heatRun struct {
 	Class string
 }
 
-// maxRuns are the runs that a cell shows one by one; maxAcross are the columns that a page shows.
+// maxRuns are the runs that a cell shows one by one; maxAcross and maxDown bound the columns and lines of the map.
 const (
 	maxRuns   = 4
 	maxAcross = 40
+	maxDown   = 400
 )
 
 // heatOf sorts the episodes into cells.
@@ -65,30 +68,33 @@ func heatOf(st *study, o *overview) *heatMap {
 	}
 	configs.sort()
 	scenarios.sort()
-	shorter, common := report.ShortNames(configs.names)
+	short, common := report.ShortNames(configs.names)
 	m.Common = common
-	if len(scenarios.names) <= maxAcross || len(configs.names) > maxAcross {
-		m.Corner = "configuration"
-		for _, s := range scenarios.names {
-			m.Across = append(m.Across, heatName{s, s})
+	m.Corner = "configuration"
+	down, across := configs.names, scenarios.names
+	transposed := len(across) > maxAcross && len(down) <= maxAcross
+	if transposed {
+		m.Corner, down, across = "scenario", across, down
+	}
+	m.Left, m.Aside = max(0, len(down)-maxDown), max(0, len(across)-maxAcross)
+	down, across = down[:len(down)-m.Left], across[:len(across)-m.Aside]
+	named := func(name string) heatName {
+		if s, ok := short[name]; ok {
+			return heatName{s, name}
 		}
-		for _, c := range configs.names {
-			row := heatRow{heatName: heatName{shorter[c], c}}
-			for _, s := range scenarios.names {
-				row.Cells = append(row.Cells, cellOf(st, o, cells[[2]string{c, s}]))
+		return heatName{name, name}
+	}
+	for _, name := range across {
+		m.Across = append(m.Across, named(name))
+	}
+	for _, d := range down {
+		row := heatRow{heatName: named(d)}
+		for _, a := range across {
+			k := [2]string{d, a}
+			if transposed {
+				k = [2]string{a, d}
 			}
-			m.Down = append(m.Down, row)
-		}
-		return m
-	}
-	m.Corner = "scenario"
-	for _, c := range configs.names {
-		m.Across = append(m.Across, heatName{shorter[c], c})
-	}
-	for _, s := range scenarios.names {
-		row := heatRow{heatName: heatName{s, s}}
-		for _, c := range configs.names {
-			row.Cells = append(row.Cells, cellOf(st, o, cells[[2]string{c, s}]))
+			row.Cells = append(row.Cells, cellOf(st, o, cells[k]))
 		}
 		m.Down = append(m.Down, row)
 	}

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -162,6 +163,30 @@ func TestPages(t *testing.T) {
 		}
 		if strings.Contains(text, "<script>") || strings.ContainsAny(text, "\u202e\x1b") {
 			t.Errorf("%s: what a run holds is not shown as text:\n%s", path, text)
+		}
+	}
+}
+
+// TestHeatMapIsBounded shows what fits on a page of very many configurations and scenarios, and says what it left out.
+func TestHeatMapIsBounded(t *testing.T) {
+	for _, c := range []struct{ configs, scenarios, down, across, left, aside int }{
+		{3, 40, 3, 40, 0, 0}, {3, 41, 41, 3, 0, 0}, {2, 500, 400, 2, 100, 0}, {50, 60, 50, 40, 0, 20}, {0, 0, 0, 0, 0, 0},
+	} {
+		o := &overview{}
+		for i := range c.configs {
+			for k := range c.scenarios {
+				o.Episodes = append(o.Episodes, logs.EpisodeRow{Config: fmt.Sprintf("c%02d", i), Scenario: fmt.Sprintf("s%03d", k), TurnsMax: 1, TurnsPassed: ptr(k % 2)})
+			}
+		}
+		m := heatOf(&study{Slug: "x"}, o)
+		if len(m.Down) != c.down || len(m.Across) != c.across || m.Left != c.left || m.Aside != c.aside {
+			t.Errorf("%d × %d: %d lines, %d columns, %d and %d left out; want %+v", c.configs, c.scenarios, len(m.Down), len(m.Across), m.Left, m.Aside, c)
+		}
+		for _, row := range m.Down {
+			if len(row.Cells) != c.across || len(row.Cells[0].Runs) != 1 {
+				t.Errorf("%d × %d: the line %s has %d cells", c.configs, c.scenarios, row.Full, len(row.Cells))
+				break
+			}
 		}
 	}
 }

@@ -14,6 +14,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
+	"github.com/stint-bench/stint/classify"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -167,9 +168,13 @@ func (st *study) table(name string) string {
 type overview struct {
 	stamp    string
 	Episodes []logs.EpisodeRow
+	Banner   string         // what has to stand beside causes; "" = nothing
 	SoFar    map[string]int // turns passed, of episodes that are not over
 	Problems []logs.Problem
 }
+
+// judgeFile holds the verdicts of judges.
+const judgeFile = "judge.jsonl"
 
 // lockFile lies in a run directory while a run works in it.
 const lockFile = "lock"
@@ -210,7 +215,7 @@ func (st *study) journal(id string) string {
 // verdictStamp says whether verdicts changed.
 func (st *study) verdictStamp() string {
 	var paths []string
-	for _, name := range []string{"rules.jsonl", "judge.jsonl", "people.jsonl"} {
+	for _, name := range []string{"rules.jsonl", judgeFile, "people.jsonl"} {
 		paths = append(paths, filepath.Join(st.Dir.VerdictsDir(), name))
 	}
 	return stampOf(paths...)
@@ -233,7 +238,7 @@ func (st *study) stamp() string {
 }
 
 // overview reads the episodes: from the tables if they are fresh, else from those journals that changed since.
-func (st *study) overview() (*overview, error) {
+func (st *study) overview(book func(*logs.RunDir) (*classify.Taxonomy, error)) (*overview, error) {
 	st.looking.Lock()
 	defer st.looking.Unlock()
 	stamp := st.stamp()
@@ -251,8 +256,40 @@ func (st *study) overview() (*overview, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading %s: %w", st.Dir.Root, err)
 	}
+	if o.Banner, err = st.banner(o, book); err != nil {
+		return nil, err
+	}
 	st.known = o
 	return o, nil
+}
+
+// banner is what has to stand beside causes that rest on a judge whom no audit has validated.
+func (st *study) banner(o *overview, book func(*logs.RunDir) (*classify.Taxonomy, error)) (string, error) {
+	if info, err := os.Stat(filepath.Join(st.Dir.VerdictsDir(), judgeFile)); err != nil || info.Size() == 0 {
+		return "", nil
+	}
+	t := &logs.Tables{Episodes: o.Episodes}
+	var err error
+	st.mu.Lock()
+	t.Verdicts, err = st.allVerdicts()
+	st.mu.Unlock()
+	if err != nil {
+		return "", err
+	}
+	if st.Foreign || len(st.read) == 0 {
+		t.Attempts, err = rowsOf[logs.AttemptRow](st.table("attempts"), logs.Expr{})
+	}
+	for _, r := range st.read {
+		t.Attempts = append(t.Attempts, r.tables.Attempts...)
+	}
+	if err != nil {
+		return "", err
+	}
+	b, err := book(st.Dir)
+	if err != nil {
+		return "", err
+	}
+	return classify.Unvalidated(st.Dir, t, b)
 }
 
 // rowsOf reads the rows of a table that match.

@@ -19,6 +19,7 @@ type studyView struct {
 	Name      string
 	About     string
 	Problems  []string
+	Banner    string // what has to stand beside causes
 	Heat      *heatMap
 	Audit     string
 	Compare   string
@@ -56,12 +57,12 @@ const linesAPage = 200
 
 // studyPage shows a study: the heat map and the list of episodes, which is filtered and sorted here.
 func (s *Server) studyPage(q *request) error {
-	o, err := q.Study.overview()
+	o, err := q.Study.overview(s.opt.Book)
 	if err != nil {
 		return err
 	}
 	v := &studyView{Name: q.Study.Name, Href: q.Study.href(), Heat: heatOf(q.Study, o), Compare: q.Study.href() + "compare"}
-	v.About = aboutStudy(o)
+	v.About, v.Banner = aboutStudy(o), o.Banner
 	for i, p := range o.Problems {
 		if i == 20 {
 			v.Problems = append(v.Problems, fmt.Sprintf("and %d more", len(o.Problems)-i))
