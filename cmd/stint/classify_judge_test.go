@@ -447,11 +447,17 @@ func newAskedModel(t *testing.T, base string) *askedModel {
 
 // TestRealModelJudges lets a real small model, served on loopback, judge at least twenty failures that were planted, with a
 // kill -9 in the middle. It is no judge: what counts is that nothing it says is taken for more than it is, and that nothing
-// is paid for twice.
-func TestRealModelJudges(t *testing.T) {
+// is paid for twice. So that it takes two minutes, an answer has little room, and most of them are cut.
+func TestRealModelJudges(t *testing.T) { realModelJudges(t, "32") }
+
+// TestRealModelAnswers is the same with room for whole answers, whose quotes are looked up.
+func TestRealModelAnswers(t *testing.T) { realModelJudges(t, "300") }
+
+func realModelJudges(t *testing.T, room string) {
+	t.Helper()
 	model := newAskedModel(t, require(t, "STINT_TEST_MODEL_URL", "a local model"))
 	run := judgeRunOf(t, strings.Replace(judgedStudy, "changes: 5", "changes: 4", 1)) // just above twenty: each takes seconds
-	args := []string{"classify", run, "--judge", "smollm2-135m", "--base-url", model.URL + "/v1", "--max-calls", "400", "--context", "4096", "--packet-tokens", "400", "--max-output", "32", "--timeout", "10m",
+	args := []string{"classify", run, "--judge", "smollm2-135m", "--base-url", model.URL + "/v1", "--max-calls", "400", "--context", "4096", "--packet-tokens", "400", "--max-output", room, "--timeout", "10m",
 		"--max-votes", "1", "--jobs", "1", "--all", "--json"}
 	began := time.Now()
 	killed := command(t, filepath.Dir(run), []string{killAtVar + "=13"}, args...)
@@ -471,8 +477,8 @@ func TestRealModelJudges(t *testing.T) {
 			t.Errorf("paid for %d times: %.300s", n, body)
 		}
 	}
-	if before == 0 || c.Judge.Reused == 0 && c.Judge.Calls == len(model.answered) {
-		t.Errorf("%d answers before the kill, %d afterwards, %d taken over", before, c.Judge.Calls, c.Judge.Reused)
+	if before == 0 || int64(c.Judge.Calls) == c.Judge.Spent.Calls {
+		t.Errorf("%d answers before the kill, %d of %d calls afterwards", before, c.Judge.Calls, c.Judge.Spent.Calls)
 	}
 	rows, problems, err := logs.ReadVerdicts(&logs.RunDir{Root: run})
 	if err != nil || len(problems) > 0 {
