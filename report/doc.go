@@ -9,6 +9,10 @@
 // (survival, retry budgets, incidence of causes, power) ask package stats for it; all other files only lay the model out.
 // A part that the data do not allow is left out: no causes without verdicts, no retry curve without attempts.
 //
+// [Write] makes the report. It adds what the runs cost ([Comparison.Costs]), the list of single runs to which every number
+// that stands for some leads, and, if asked, a second study beside the first ([OtherStudy]). [Redactor] takes private
+// words out of what a report is made of, before anything is worked out from it. [SummarySchema] describes summary.json.
+//
 // What it promises:
 //
 //   - The same outcomes give the same bytes, on any machine and in any order of rows.

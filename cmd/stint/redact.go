@@ -4,6 +4,7 @@ import (
 	"os"
 
 	"github.com/stint-bench/stint/classify"
+	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/report"
 )
 
@@ -37,11 +38,23 @@ func knownPrivate(e *env, audit *classify.AuditReport, sources ...*comparedSourc
 	return k
 }
 
-// redact takes what is private out of all that will be compared, before anything is worked out from it.
+// redact takes what is private out of all that will be compared, before anything is worked out from it. What no report
+// shows goes first, so that only what would have been in it is counted.
 func (s *comparedSource) redact(r *report.Redactor) {
-	r.Apply(s.set)
-	r.Apply(&s.options)
+	for i := range s.set.Rows {
+		s.set.Rows[i].File = ""
+	}
+	s.set.Problems = nil // they were told on stderr
 	if s.tables != nil {
+		s.tables = &logs.Tables{Episodes: s.tables.Episodes, Attempts: s.tables.Attempts}
+		for i := range s.tables.Episodes {
+			s.tables.Episodes[i].Place = logs.Place{}
+		}
+		for i := range s.tables.Attempts {
+			s.tables.Attempts[i].Place = logs.Place{}
+		}
 		r.Apply(s.tables)
 	}
+	r.Apply(s.set)
+	r.Apply(&s.options)
 }

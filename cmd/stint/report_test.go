@@ -165,6 +165,7 @@ func TestReportRedact(t *testing.T) {
 	dir := t.TempDir()
 	private := billedTables("s", "/srv/nets/llama", "a", "b")
 	for i := range private.Episodes {
+		private.Episodes[i].File = "/not/in/any/report.jsonl"
 		private.Episodes[i].HarnessVersion = "1.0 on gpu07.corp"
 		private.Episodes[i].Scenario += " of " + strings.Repeat("x", 3) + "@example.com"
 	}
