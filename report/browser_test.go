@@ -140,8 +140,8 @@ func (b *browser) check(t *testing.T) {
 
 // cellsOf lists the shown cells of a column, without their footnote marks.
 func cellsOf(table string, i int) string {
-	return fmt.Sprintf(`[...document.querySelectorAll("#table-%[1]s tbody tr:not(.hidden):not(.inplace)")].map(r => {
-		const cell = r.cells[%[2]d].cloneNode(true);
+	return fmt.Sprintf(`[...document.querySelectorAll("#table-%s tbody tr:not(.hidden):not(.inplace)")].map(r => {
+		const cell = r.cells[%d].cloneNode(true);
 		cell.querySelectorAll(".marks").forEach(m => m.remove());
 		return cell.textContent;
 	})`, table, i)
