@@ -37,6 +37,9 @@ func formatNames() string {
 	return strings.Join(names, ", ")
 }
 
+// ingestMemory is from how many bytes on memory is collected as often as it takes to stay below, unless documents need it.
+const ingestMemory = 208 << 20
+
 // ingestLogs reads logs of any kind into tables.
 func ingestLogs(ctx context.Context, e *env, paths []string, opt ingestFlags) error {
 	start := e.Now()
@@ -55,9 +58,12 @@ func ingestLogs(ctx context.Context, e *env, paths []string, opt ingestFlags) er
 		sayUnknown(e, opt.out, r.Files())
 		return inputErrorf("the formats are "+formatNames(), "no log of a known format among %s", plural(len(r.Files()), "file"))
 	}
-	if !opt.text { // little stays of what is read: some more room saves much collecting
+	// Little stays of what is read, so that some more room saves much collecting. What stays, such as the footer of a
+	// table with thousands of row groups, counts towards the limit.
+	if !opt.text {
 		defer debug.SetGCPercent(debug.SetGCPercent(200))
 	}
+	defer debug.SetMemoryLimit(debug.SetMemoryLimit(min(debug.SetMemoryLimit(-1), ingestMemory)))
 	count := recordProgress(e)
 	res, err := logs.IngestLogs(ctx, r, opt.out, count)
 	if count != nil {
