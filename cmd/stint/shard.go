@@ -22,9 +22,8 @@ to n shards, balanced by what they are expected to cost. Each shard is run by it
 the interleaved order of the study, with its part of budgets.study.usd and of
 jobs.per_model. A Slurm script and a Kubernetes Job are written beside, as examples to
 edit; stint collect puts the shards' runs together again.`,
-		Example: "  " + e.Self + " shard study.yaml -n 2 -o shards\n" +
-			"  " + e.Self + " run shards --shard 1/2 -o shards/out/1",
-		Args: cobra.ExactArgs(1),
+		Example: "  " + e.Self + " shard study.yaml -n 2 -o shards   # then: run shards --shard 1/2 -o shards/out/1",
+		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if n == 0 {
 				return inputErrorf("for example -n 8", "shard needs -n: the number of shards")
