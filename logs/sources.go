@@ -117,8 +117,12 @@ func (s *Sources) openForeign(file string) (*SourceFile, error) {
 			name, member = file[:i], file[i+1:]
 		}
 	}
+	below := 0 // bytes of the name that lead to a run, of which links are not followed
 	if !known[name] {
-		return nil, &SourceError{File: file, Text: "it is none of the files that these tables were made of"}
+		if below = runAbove(known, file); below == 0 {
+			return nil, &SourceError{File: file, Text: "it is none of the files that these tables were made of"}
+		}
+		name, member = file, ""
 	}
 	places := []string{name}
 	if !filepath.IsAbs(filepath.FromSlash(name)) {
@@ -137,12 +141,39 @@ func (s *Sources) openForeign(file string) (*SourceFile, error) {
 		case !st.Mode().IsRegular():
 			return nil, &SourceError{File: file, Text: "it is a link or no file at all now"}
 		}
+		if below > 0 {
+			rest := name[below+1:]
+			if err := noLinks(strings.TrimSuffix(at, string(filepath.Separator)+filepath.FromSlash(rest)), rest); err != nil {
+				return nil, sourceError(file, err)
+			}
+		}
 		if member != "" {
 			return openMember(file, at, member)
 		}
 		return openSource(file, at, func() (io.ReadCloser, error) { return os.Open(at) })
 	}
 	return nil, &SourceError{File: file, Text: "it is not there any more", Gone: true}
+}
+
+// runAbove finds the run directory, or the folder of a journal, that tables were made of and in which a file is one that
+// rows can point into: the length of its name, 0 for none.
+func runAbove(known map[string]bool, file string) int {
+	if path.Clean(file) != file {
+		return 0
+	}
+	for i := len(file) - 1; i > 0; i-- {
+		if file[i] != '/' {
+			continue
+		}
+		rest := file[i+1:]
+		if known[file[:i]] && isRunFile(rest) {
+			return i
+		}
+		if known[file[:i]+"/"+JournalName] && strings.HasPrefix(rest, "blobs/") && isRunFile("episodes/000000000000/"+rest) {
+			return i
+		}
+	}
+	return 0
 }
 
 // maxFilesJSON bounds the list of the files that tables were made of.

@@ -140,6 +140,47 @@ func TestLogSources(t *testing.T) {
 	}
 }
 
+// TestLogSourcesOfRuns opens what rows point into after runs were read as logs among others.
+func TestLogSourcesOfRuns(t *testing.T) {
+	dir := t.TempDir()
+	var blob string
+	for _, run := range []string{"a/run/episodes/" + sourceEpisode, "b"} {
+		b, err := OpenBlobs(filepath.Join(dir, run, "blobs"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		sha, err := b.Put([]byte("content"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		blob = "/blobs/" + sha[:2] + "/" + sha[2:] + ".zst"
+		mustWrite(t, filepath.Join(dir, run, JournalName), "journal", 0o644)
+		mustWrite(t, filepath.Join(dir, run, "truth"), "sealed", 0o644)
+	}
+	if err := os.Symlink(filepath.Join(dir, "b"), filepath.Join(dir, "a/run/episodes/ba9876543210")); err != nil {
+		t.Fatal(err)
+	}
+	mustWrite(t, filepath.Join(dir, "t", "files.json"), `{"files":[{"path":"a/run"},{"path":"b/journal.jsonl"}]}`, 0o644)
+	s := LogSources(filepath.Join(dir, "t"), dir)
+	in := "a/run/episodes/" + sourceEpisode
+	for file, want := range map[string]string{in + "/" + JournalName: "journal", in + blob: "content", "b/" + JournalName: "journal", "b" + blob: "content"} {
+		f, err := s.Open(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if p, err := f.Range(0, 99); err != nil || string(p) != want {
+			t.Errorf("%s: %q (%v), want %q", file, p, err, want)
+		}
+		f.Close()
+	}
+	for _, file := range []string{in + "/truth", "b/truth", "b/blobs/../truth", "a/run", "a/run/episodes/../../../b/truth", "a/run/episodes/ba9876543210/" + JournalName, "a/run/episodes/ba9876543210" + blob, "a" + blob} {
+		var known *SourceError
+		if _, err := s.Open(file); !errors.As(err, &known) {
+			t.Errorf("%s was opened (%v)", file, err)
+		}
+	}
+}
+
 func TestTreeChanges(t *testing.T) {
 	b, dir := openBlobs(t), t.TempDir()
 	take := func() string {

@@ -95,6 +95,8 @@ func (s *Server) diff(q *request) error {
 	switch {
 	case q.Attempt.Snapshot == nil || *q.Attempt.Snapshot == "":
 		v.Gone = "No snapshot of the workspace was taken after this attempt."
+	case q.Study.Foreign:
+		v.Gone = "The snapshots of the workspace are not among these tables. They lie in the run that the tables were made of, whose own pages show them."
 	case blobs == nil:
 		v.Gone = "The snapshots of the workspace are not here."
 	case q.Episode.Harness == "simulated" && get.Get("show") == "":
