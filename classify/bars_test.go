@@ -117,7 +117,7 @@ func TestBarPlanted(t *testing.T) {
 	}
 }
 
-// TestBarLookalikes is bar A3: 100 attempts that look like infrastructure and are not: the blame stays with the service.
+// TestBarLookalikes is bar A3: 180 attempts that look like infrastructure and are not: the blame stays with the service.
 func TestBarLookalikes(t *testing.T) {
 	fatal, n := 0, 0
 	for variant := range 20 {
@@ -137,6 +137,24 @@ func TestBarLookalikes(t *testing.T) {
 				return e.say("provider", logs.ChannelProvider, logs.EventError, "Too Many Requests").status(429 + 100*(variant%2)).work().work()
 			},
 			func(e *ended) *ended { return e.call(fmt.Sprintf("kill %d", 4000+variant), false).work() },
+			func(e *ended) *ended { // a script that would kill, written and not run
+				return e.call("cat > stop.sh <<'EOF'\npkill -f node\nEOF\nchmod +x stop.sh", false).work()
+			},
+			func(e *ended) *ended { // a port that was taken, and freed
+				e.call("./start.sh > log 2>&1 &", false).call("./start.sh", false)
+				last := &e.events[len(e.events)-1]
+				last.ExitCode, last.Text = ptr(1), "listen EADDRINUSE: address already in use"
+				return e.call("kill 311; ./start.sh > log 2>&1 &", false).work()
+			},
+			func(e *ended) *ended { // a connection that broke beside a full memory, and the work went on
+				e.say("harness", logs.ChannelHarness, logs.EventNotice, "memory: 2031 MB of 2048 MB")
+				return e.harness("socket hang up").work().work()
+			},
+			func(e *ended) *ended { // a server in the foreground that was ended at the tool's limit, and then started rightly
+				e.call("npm start", false).say("harness", logs.ChannelHarness, logs.EventNotice, "tool_end: by=limit limit=time")
+				e.events[len(e.events)-1].CallID = e.events[len(e.events)-2].CallID
+				return e.call("npm start > log 2>&1 &", false).work()
+			},
 			func(e *ended) *ended { // long, and it ends
 				e.call("make -j2 all", false)
 				e.events[len(e.events)-1].DurationS = ptr(float64(300 + 10*variant))
@@ -150,7 +168,7 @@ func TestBarLookalikes(t *testing.T) {
 			}
 		}
 	}
-	if t.Logf("%d of %d look-alikes were called infrastructure", fatal, n); n < 100 || fatal > 1 {
+	if t.Logf("%d of %d look-alikes were called infrastructure", fatal, n); n < 180 || fatal > 1 {
 		t.Errorf("%d of %d look-alikes were called infrastructure; the bar is 1", fatal, n)
 	}
 }
