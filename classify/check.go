@@ -15,6 +15,9 @@ var statusClasses = []string{"any", "2xx", "404", "405", "4xx", "5xx", "none"}
 
 var trustedChannels = []string{logs.ChannelHarness, logs.ChannelProvider, logs.ChannelVerifier, logs.ChannelSystem}
 
+// ruleKinds are the kinds of events that rules are tried on.
+var ruleKinds = []string{logs.EventError, logs.EventNotice, logs.EventEnd, logs.EventAgentExit, logs.EventCut, logs.EventMessage, logs.EventModelAnswer}
+
 // check validates a codebook. What names the entry that is wrong.
 func (t *Taxonomy) check() (what string, err error) {
 	if t.Name == "" {
@@ -139,6 +142,14 @@ func (t *Taxonomy) checkRule(i int) error {
 	if r.After != "" && r.After != logs.EventCompaction {
 		return fmt.Errorf("after %q: only %s can be asked for", r.After, logs.EventCompaction)
 	}
+	for _, k := range r.Kinds {
+		if !slices.Contains(ruleKinds, k) {
+			return fmt.Errorf("kind %q: a rule reads events of the kinds %s", k, strings.Join(ruleKinds, ", "))
+		}
+	}
+	if r.Count < 0 || r.Version < 0 {
+		return errors.New("count and version cannot be below 0")
+	}
 	for _, c := range r.Channels {
 		if !slices.Contains(trustedChannels, c) {
 			return fmt.Errorf("channel %q is not trusted: a rule may read %s", c, strings.Join(trustedChannels, ", "))
@@ -153,7 +164,14 @@ func (t *Taxonomy) checkRule(i int) error {
 	if err != nil {
 		return fmt.Errorf("the pattern: %w", err)
 	}
-	r.re = re
+	r.re, r.vetoes = re, nil
+	for _, v := range r.Vetoes {
+		re, err := regexp.Compile("(?i)" + v)
+		if err != nil {
+			return fmt.Errorf("the veto: %w", err)
+		}
+		r.vetoes = append(r.vetoes, re)
+	}
 	for _, p := range r.Positive {
 		if !r.says(p) {
 			return fmt.Errorf("the rule does not fire on its own example %q", p)
@@ -178,16 +196,53 @@ func (r *Rule) says(text string) bool {
 
 // finds is says with the text in lower case at hand: anchors first, since most texts have none.
 func (r *Rule) finds(text, low string) bool {
-	return slices.ContainsFunc(r.Anchors, func(a string) bool { return strings.Contains(low, a) }) && r.re.MatchString(text)
+	return slices.ContainsFunc(r.Anchors, func(a string) bool { return strings.Contains(low, a) }) && r.re.MatchString(text) && !r.vetoed(text)
+}
+
+func (r *Rule) vetoed(text string) bool {
+	return slices.ContainsFunc(r.vetoes, func(v *regexp.Regexp) bool { return v.MatchString(text) })
 }
 
 // fires reports whether the rule is met by an event, whose text is given as it is and in lower case.
 func (r *Rule) fires(e *logs.EventRow, text, low string) bool {
-	if !slices.Contains(r.Channels, e.Channel) {
+	if !slices.Contains(r.Channels, e.Channel) || len(r.Kinds) > 0 && !slices.Contains(r.Kinds, e.Kind) {
 		return false
 	}
 	if e.HTTPStatus != nil && e.Channel == logs.ChannelProvider && slices.Contains(r.Statuses, *e.HTTPStatus) {
-		return true
+		return !r.vetoed(text)
 	}
 	return r.finds(text, low)
+}
+
+// holds says whether what a rule asks of the attempt as a whole is so, for one event that it fires on.
+func (t *trail) holds(r *Rule, c candidate) bool {
+	if len(r.Exits) > 0 && (t.attempt.ExitCode == nil || !slices.Contains(r.Exits, *t.attempt.ExitCode)) {
+		return false
+	}
+	if r.Count > 1 {
+		n := 0
+		for _, o := range t.found {
+			n += boolOrder(o.rule == r.ID)
+		}
+		if n < r.Count {
+			return false
+		}
+	}
+	model, tool := t.progressed(c.at)
+	return !(r.AtEnd && model || r.Lasts && model && tool)
+}
+
+// conditions drops what rules found whose conditions on the attempt do not hold.
+func (t *trail) conditions() {
+	var lost []int
+	for i, c := range t.found {
+		for k := range t.book.Rules {
+			if r := &t.book.Rules[k]; r.ID == c.rule && (len(r.Exits) > 0 || r.Count > 1 || r.AtEnd || r.Lasts) && !t.holds(r, c) {
+				lost = append(lost, i)
+			}
+		}
+	}
+	for _, i := range slices.Backward(lost) {
+		t.found = slices.Delete(t.found, i, i+1)
+	}
 }

@@ -132,21 +132,31 @@ type Row struct {
 	Says      string   `yaml:"says"`
 }
 
-// Rule is about what a trusted channel says. A rule fires if one of its anchors and its pattern are found, or if the
-// provider's status is one of Statuses.
+// Rule is about what a trusted channel says. A rule fires if one of its anchors and its pattern are found and none of its
+// vetoes, or if the provider's status is one of Statuses; the further conditions must hold, too.
 type Rule struct {
 	ID       string   `yaml:"id"`
 	Leaf     string   `yaml:"leaf"`
+	Version  int      `yaml:"version"`  // for those who change rules; the engine compares nothing with it
 	Strength string   `yaml:"strength"` // strong, medium, weak
 	Channels []string `yaml:"channels"`
 	Anchors  []string `yaml:"anchors"` // lower case
 	Pattern  string   `yaml:"pattern"` // RE2, without regard to case
 	Statuses []int    `yaml:"statuses"`
 	After    string   `yaml:"after"` // kind of an event that must have come before; "" = none
+
+	Vetoes []string `yaml:"vetoes"`     // RE2: a text in which one is found is none of it
+	Kinds  []string `yaml:"kinds"`      // of events; none = all
+	Exits  []int    `yaml:"exit_codes"` // the program must have ended with one of them; none = whatever it was
+	Count  int      `yaml:"count"`      // so many events must be of it; 0 = one
+	AtEnd  bool     `yaml:"at_end"`     // no step of the model may follow
+	Lasts  bool     `yaml:"not_followed_by_success"`
+
 	Positive []string `yaml:"positive"`
 	Negative []string `yaml:"negative"`
 
-	re *regexp.Regexp
+	re     *regexp.Regexp
+	vetoes []*regexp.Regexp
 }
 
 // Codebook is the embedded taxonomy. It is read once; an unsound one is a fault of the build and ends the program.

@@ -117,3 +117,50 @@ func TestUserLeafInPacket(t *testing.T) {
 		t.Errorf("%q speaks to the reader of %d of the two books", line, len(book.spokenTo(line))+len(Codebook().spokenTo(line)))
 	}
 }
+
+// TestRuleConditions: what a rule can ask for beside its words.
+func TestRuleConditions(t *testing.T) {
+	lost := func(e *ended) *ended { return e.harness("tunnel to dc2 lost") }
+	for _, tt := range []struct {
+		name, line string
+		e          *ended
+		fires      bool
+	}{
+		{"a veto", "vetoes: ['dc2']", lost(attemptEnded("cut", "self", "", nil).work()), false},
+		{"another veto", "vetoes: ['dc3']", lost(attemptEnded("cut", "self", "", nil).work()), true},
+		{"a kind", "kinds: [notice]", lost(attemptEnded("cut", "self", "", nil).work()), false},
+		{"the right kind", "kinds: [notice, error]", lost(attemptEnded("cut", "self", "", nil).work()), true},
+		{"an exit code", "exit_codes: [7, 9]", lost(attemptEnded("cut", "self", "", ptr(1)).work()), false},
+		{"the right exit code", "exit_codes: [7, 9]", lost(attemptEnded("cut", "self", "", ptr(9)).work()), true},
+		{"a count", "count: 3", lost(lost(attemptEnded("cut", "self", "", nil).work())), false},
+		{"often enough", "count: 2", lost(lost(attemptEnded("cut", "self", "", nil).work())), true},
+		{"not at the end", "at_end: true", lost(attemptEnded("cut", "self", "", nil)).call("ls", true), false},
+		{"at the end", "at_end: true", lost(attemptEnded("cut", "self", "", nil).work()), true},
+		{"followed by success", "not_followed_by_success: true", lost(attemptEnded("clean", "self", "", ptr(0))).work(), false},
+		{"not followed by it", "not_followed_by_success: true", lost(attemptEnded("cut", "self", "", nil).work()), true},
+	} {
+		text := strings.Replace(userRules, "    channels: [harness]\n", "    channels: [harness]\n    version: 2\n    "+tt.line+"\n", 1)
+		if strings.HasPrefix(tt.line, "vetoes: ['dc2']") {
+			text = strings.Replace(text, `positive: ["tunnel to dc2 lost"]`, `positive: ["tunnel to dc4 lost"]`, 1)
+		}
+		book, err := ExtendCodebook([]byte(text))
+		if err != nil {
+			t.Errorf("%s: %v", tt.name, err)
+			continue
+		}
+		tr := newTrail(book, "", &tt.e.attempt, tt.e.events)
+		fires := false
+		for _, c := range tr.found {
+			fires = fires || c.rule == "U-vpn"
+		}
+		if fires != tt.fires {
+			t.Errorf("%s: fires %t", tt.name, fires)
+		}
+	}
+	for line, want := range map[string]string{"vetoes: ['(']": "the veto", "kinds: [tool_call]": "a rule reads events of the kinds", "count: -1": "cannot be below 0", "vetoes: ['tunnel']": "does not fire on its own example"} {
+		text := strings.Replace(userRules, "    channels: [harness]\n", "    channels: [harness]\n    "+line+"\n", 1)
+		if _, err := ExtendCodebook([]byte(text)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %s", line, err, want)
+		}
+	}
+}

@@ -61,6 +61,7 @@ func newTrail(book *Taxonomy, harness string, a *logs.AttemptRow, events []logs.
 		t.completion = completionEmpty
 	}
 	t.match()
+	t.conditions()
 	t.pairs()
 	t.kills()
 	t.hung()

@@ -266,6 +266,9 @@ func auditReport(e *env, dir string, asJSON, test bool) error {
 	if !e.Quiet {
 		e.say("labels: %s", clean(filepath.Join(d.VerdictsDir(), "people.jsonl")))
 	}
+	if len(r.Errors) > 0 {
+		e.next("classify %s --show-packet %s   # what was shown of one of the errors", shellQuote(dir), r.Errors[0].Verdict)
+	}
 	if len(r.Disputed) > 0 {
 		e.next("audit serve %s --adjudicate", shellQuote(dir))
 	} else {
