@@ -40,7 +40,7 @@ gives the same bytes.
 and pairs of the same configuration if both ran the same scenarios. --prices prices the recorded tokens anew, without a rerun; what has no price in the file has
 an unknown cost. --redact takes secrets, addresses of models, host names, paths and names of
 people out of everything before it is written, and says so in the report.`,
-		Example: "  " + e.Self + " report runs/demo\n  " + e.Self + " report runs/demo -o detailed --filter feedback:detailed\n" +
+		Example: "  " + e.Self + " report runs/demo\n  " + e.Self + " report runs/demo -o detailed --filter feedback:detailed --redact\n" +
 			"  " + e.Self + " report outcomes.csv --cap 101 -o outcomes-report",
 		Args: func(cmd *cobra.Command, args []string) error {
 			if schema {
