@@ -6,10 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/chromedp/chromedp"
-
 	"github.com/stint-bench/stint/classify"
 	"github.com/stint-bench/stint/logs"
+	"github.com/stint-bench/stint/report/reporttest"
 )
 
 // TestBrowserAudit labels by keyboard an item whose evidence is hostile: it is shown as text and nothing of it runs.
@@ -29,45 +28,27 @@ func TestBrowserAudit(t *testing.T) {
 	defer server.Close()
 	page.Hosts = LoopbackHosts(server.Listener.Addr())
 
-	b := openURL(t, server.URL+"/t0ken/", "#who", 1200, false)
-	wait := func(what, expr string) {
-		t.Helper()
-		for range 200 {
-			if eval[bool](t, b, expr) {
-				return
-			}
-			time.Sleep(25 * time.Millisecond)
-		}
-		t.Fatalf("%s: not seen; the page says %q", what, eval[string](t, b, `document.body.innerText`))
-	}
-	wait("the question who labels", `!document.querySelector("#who").hidden && document.querySelector("#name").value === "ada"`)
-	b.click(t, "#who button")
-	wait("the first item", `document.querySelectorAll("#evidence .text").length > 0`)
-	if text := eval[string](t, b, `document.querySelector("#evidence").textContent`); !strings.Contains(text, hostile) {
+	b := reporttest.Open(t, server.URL+"/t0ken/", "#who", 1200)
+	b.Wait("the question who labels", `!document.querySelector("#who").hidden && document.querySelector("#name").value === "ada"`)
+	b.Click("#who button")
+	b.Wait("the first item", `document.querySelectorAll("#evidence .text").length > 0`)
+	if text := reporttest.Eval[string](b, `document.querySelector("#evidence").textContent`); !strings.Contains(text, hostile) {
 		t.Errorf("the hostile request is not shown as it is: %s", text)
 	}
-	press := func(keys string) {
-		t.Helper()
-		b.do(t, chromedp.KeyEvent(keys))
-	}
-	press("d")
-	press("1")
-	wait("the definition of the label", `document.querySelector("#leaves [aria-pressed=true]")?.dataset.leaf === "drift.too_lax"`)
-	press("\r")
-	wait("the second item", `document.querySelector("#place").textContent.includes("item 2 of 2")`)
-	press("c")
-	press("\r")
-	wait("the end", `document.querySelector("#said").textContent.includes("last item")`)
-	if title := eval[string](t, b, `document.title`); title != "stint audit" {
+	b.Press("d")
+	b.Press("1")
+	b.Wait("the definition of the label", `document.querySelector("#leaves [aria-pressed=true]")?.dataset.leaf === "drift.too_lax"`)
+	b.Press("\r")
+	b.Wait("the second item", `document.querySelector("#place").textContent.includes("item 2 of 2")`)
+	b.Press("c")
+	b.Press("\r")
+	b.Wait("the end", `document.querySelector("#said").textContent.includes("last item")`)
+	if title := reporttest.Eval[string](b, `document.title`); title != "stint audit" {
 		t.Errorf("a script of the evidence ran: the title is %q", title)
 	}
 	labels, bad, err := classify.ReadAuditLabels(d)
 	if err != nil || bad != 0 || len(labels) != 2 || labels[0].Label() != "drift.too_lax" || labels[1].Label() != classify.StratumAbstain || labels[1].Item != "i002" {
 		t.Errorf("labels %+v, %d bad, %v", labels, bad, err)
 	}
-	for _, r := range b.requests {
-		if !strings.HasPrefix(r, server.URL+"/t0ken/") && r != "data:," && !strings.HasSuffix(r, "/favicon.ico") {
-			t.Errorf("the page asked for %s", r)
-		}
-	}
+	b.Check(server.URL + "/t0ken/")
 }

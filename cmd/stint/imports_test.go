@@ -19,7 +19,7 @@ var allowedImports = map[string][]string{
 	"logs":              {},
 	"logs/logstest":     {"logs"},
 	"classify":          {"logs", "stats"},
-	"report":            {"logs", "stats", "classify"},
+	"report":            {"logs", "stats", "classify", "report/reporttest"},
 	"report/view":       {"logs", "stats", "classify", "report", "report/reporttest"},
 	"report/reporttest": {},
 

@@ -20,6 +20,7 @@ type studyView struct {
 	About     string
 	Problems  []string
 	Banner    string // what has to stand beside causes
+	Unjudged  bool   // episodes failed and nothing was classified
 	Heat      *heatMap
 	Audit     string
 	Compare   string
@@ -62,7 +63,7 @@ func (s *Server) studyPage(q *request) error {
 		return err
 	}
 	v := &studyView{Name: q.Study.Name, Href: q.Study.href(), Heat: heatOf(q.Study, o), Compare: q.Study.href() + "compare"}
-	v.About, v.Banner = aboutStudy(o), o.Banner
+	v.About, v.Banner, v.Unjudged = aboutStudy(o), o.Banner, unjudged(o)
 	for i, p := range o.Problems {
 		if i == 20 {
 			v.Problems = append(v.Problems, fmt.Sprintf("and %d more", len(o.Problems)-i))
@@ -81,6 +82,19 @@ func (s *Server) studyPage(q *request) error {
 		q.head.Live, q.head.Stamp = q.Study.href()+"state", o.stamp
 	}
 	return s.render(q, "study", v)
+}
+
+// unjudged says whether episodes failed and none has a verdict.
+func unjudged(o *overview) bool {
+	failed := false
+	for i := range o.Episodes {
+		e := &o.Episodes[i]
+		if e.EndL1 != nil {
+			return false
+		}
+		failed = failed || e.Status() == logs.StatusFailed
+	}
+	return failed
 }
 
 func aboutStudy(o *overview) string {
