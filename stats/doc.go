@@ -28,7 +28,8 @@
 //   - How long does one last: [MeanTurns], [KaplanMeier], [Hazards]; what ends
 //     it: [CumulativeIncidence]; what if some ends do not count: [MeanBounds].
 //   - What do retries buy: [Retry], from the runs with the largest budget alone.
-//   - How many scenarios does it take: [Attainable], [PowerSim], [MDE].
+//   - How many scenarios does it take: [Attainable], [PowerSim],
+//     [MDE], [PowerCurve].
 //   - How stable is a ranking: [ResampleScenarios].
 //   - Do labels agree: [KrippendorffAlpha], [CohenKappa], [FleissKappa].
 //   - Does it pass every time: [PassK]; do shares differ: [McNemar], [Wilson].
