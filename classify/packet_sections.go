@@ -126,16 +126,22 @@ func (b *builder) clauses() {
 // lastEvents is how many events before the end are shown.
 const lastEvents = 12
 
+// ending adds the last events that say anything, the very last one first.
 func (b *builder) ending() {
-	n := len(b.f.events)
-	b.events(n-1, max(0, n-lastEvents), -1)
+	share := max(b.left/5, 100)
+	for i, n := len(b.f.events)-1, 0; i >= 0 && n < lastEvents; i-- {
+		if e := &b.f.events[i]; e.Text != "" || e.Tool != nil || e.ExitCode != nil || e.HTTPStatus != nil {
+			b.event(i, "", share)
+			n++
+		}
+	}
+	b.sortEvents()
 }
 
-// events adds those from one position to another, where they are not in yet. The most important comes first; order in
-// the packet is that of the log.
-func (b *builder) events(from, to, step int) {
+// events adds those from one position to another, where they are not in yet.
+func (b *builder) events(from, to int) {
 	share := max(b.left/5, 100)
-	for i := from; i >= 0 && i < len(b.f.events) && (step > 0 && i <= to || step < 0 && i >= to); i += step {
+	for i := from; i <= to && i < len(b.f.events); i++ {
 		b.event(i, "", share)
 	}
 	b.sortEvents()
@@ -274,11 +280,11 @@ func (b *builder) skeleton() {
 }
 
 // first adds the first three events.
-func (b *builder) first() { b.events(0, 2, 1) }
+func (b *builder) first() { b.events(0, 2) }
 
 // asked adds the events that the judge asked for.
 func (b *builder) asked() {
 	for _, r := range b.opt.asked {
-		b.events(max(0, r[0]), min(r[1], r[0]+200), 1)
+		b.events(max(0, r[0]), min(r[1], r[0]+200))
 	}
 }

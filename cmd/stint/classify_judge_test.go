@@ -145,11 +145,6 @@ func readWell(body []byte) (string, error) {
 		switch text := field(it, "text"); field(it, "id") {
 		case "packet":
 			packet = strings.TrimPrefix(text, "packet_id: ")
-		default:
-			if strings.HasPrefix(field(it, "channel"), "provider · error") && answer["violated_requirement"] == nil {
-				answer["label"], answer["abstain_reason"] = code("infra.provider_error"), nil
-				answer["evidence"] = []any{map[string]string{"event": field(it, "id"), "quote": text, "role": "cause"}}
-			}
 		case "k1":
 			clause, _, _ := strings.Cut(strings.TrimPrefix(text, "clauses: "), "\n")
 			clause, _, _ = strings.Cut(clause, ",")
@@ -157,6 +152,11 @@ func readWell(body []byte) (string, error) {
 			request, _, _ = strings.Cut(request, "\n")
 			answer["label"], answer["violated_requirement"], answer["abstain_reason"] = code("drift.too_lax"), clause, nil
 			answer["evidence"] = []any{map[string]string{"event": "k1", "quote": "request: " + request[:min(len(request), 60)], "role": "cause"}}
+		default:
+			if strings.HasPrefix(field(it, "channel"), "provider · error") && answer["violated_requirement"] == nil {
+				answer["label"], answer["abstain_reason"] = code("infra.provider_error"), nil
+				answer["evidence"] = []any{map[string]string{"event": field(it, "id"), "quote": text, "role": "cause"}}
+			}
 		}
 	}
 	answer["packet_id"] = packet
