@@ -158,7 +158,7 @@ func runStudy(ctx context.Context, e *env, s *study.Study, dir string, f runFlag
 		p.finish()
 		p = nil
 	}
-	resume := e.Self + " " + f.again
+	resume := e.Self + " " + f.again + f.offer.again()
 	switch {
 	case err != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return sum, &exitError{code: exitInterrupted, err: errors.New("interrupted; everything that was finished is recorded"), hint: "go on with: " + resume}

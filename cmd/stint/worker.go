@@ -39,6 +39,17 @@ func (f *offerFlags) flags(fl *pflag.FlagSet) {
 // some says whether others run the episodes.
 func (f *offerFlags) some() bool { return f.listen != "" || f.queue != "" }
 
+// again is the part of the command that resumes such a run.
+func (f *offerFlags) again() string {
+	switch {
+	case f.listen != "":
+		return " --listen " + shellQuote(f.listen)
+	case f.queue != "":
+		return " --queue " + shellQuote(f.queue)
+	}
+	return ""
+}
+
 // prepare changes the options of a run so that workers run it. Call end when the run has returned.
 func (f *offerFlags) prepare(ctx context.Context, e *env, s *study.Study, opt *study.RunOptions) (end func(), err error) {
 	switch {
@@ -69,13 +80,9 @@ func (f *offerFlags) prepare(ctx context.Context, e *env, s *study.Study, opt *s
 	opt.Elsewhere = true
 	opt.Queue, end = fleet.Offer(ctx, s, fleet.OfferOptions{
 		Dir: opt.Dir, Listen: f.listen, Queue: queue, Replicas: f.replicas, Terms: terms, MaxUSD: maxUSD,
+		Open:    func() { e.say("workers join with: %s worker --join %s", e.Self, shellQuote(fleet.JoinFile(opt.Dir))) },
 		Version: study.BuildVersion(), Now: e.Now, Progress: opt.Progress, Say: func(text string) { e.say("%s", clean(text)) },
 	})
-	started := opt.OnStart
-	opt.OnStart = func(total, done int) {
-		started(total, done)
-		e.say("workers join with: %s worker --join %s", e.Self, shellQuote(fleet.JoinFile(opt.Dir)))
-	}
 	return end, nil
 }
 

@@ -65,6 +65,10 @@ func StartBroker(addr, dir, key string) (*Broker, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the folder of the queue: %w", err)
 	}
+	portFile := filepath.Join(dir, "port")
+	if port == server.RANDOM_PORT { // the one that workers of the time before still try
+		port = lastPort(portFile, host)
+	}
 	b := &Broker{key: key}
 	if err := b.readKeys(filepath.Join(dir, "keys.json")); err != nil {
 		return nil, err
@@ -91,8 +95,30 @@ func StartBroker(addr, dir, key string) (*Broker, error) {
 		b.server.Shutdown()
 		return nil, &study.InputError{File: "--listen", Message: "nothing can listen on " + addr, Advice: "choose another port, or 0 for any that is free; a queue on the same folder may still be running"}
 	}
+	if err := writePrivate(portFile, []byte(strconv.Itoa(b.server.Addr().(*net.TCPAddr).Port))); err != nil {
+		b.server.Shutdown()
+		return nil, err
+	}
 	b.addr = net.JoinHostPort(host, strconv.Itoa(b.server.Addr().(*net.TCPAddr).Port))
 	return b, nil
+}
+
+// lastPort is the port that was listened on before, if it is free now.
+func lastPort(path, host string) int {
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return server.RANDOM_PORT
+	}
+	port, err := strconv.Atoi(string(text))
+	if err != nil || port < 1 || port > 65535 {
+		return server.RANDOM_PORT
+	}
+	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
+	if err != nil {
+		return server.RANDOM_PORT
+	}
+	l.Close()
+	return port
 }
 
 // listenAddress splits HOST:PORT.
@@ -164,7 +190,7 @@ func (b *Broker) users(key string) []*server.User {
 	}
 	read = append(read, "$JS.FC."+pack+".>", "$JS.ACK."+pack+".>")
 	work := append([]string{"$JS.API.CONSUMER.INFO.EP-" + key + ".>", "$JS.API.CONSUMER.MSG.NEXT.EP-" + key + ".>", "$JS.ACK.EP-" + key + ".>",
-		"$KV.lease-" + key + ".>", "$KV.ctl-" + key + ".clock.>", "$O.pack-" + key + ".>", "result." + key + ".*", "waste." + key + ".*", "evt." + key + ".*"}, read...)
+		"$KV.lease-" + key + ".>", "$KV.ctl-" + key + ".clock.*", "$O.pack-" + key + ".>", "result." + key + ".*", "waste." + key + ".*", "evt." + key + ".*"}, read...)
 	own := []string{"_INBOX.>", "evt.>"}
 	return []*server.User{
 		{Username: roleSubmit, Password: b.keys.Submit},

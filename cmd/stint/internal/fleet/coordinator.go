@@ -29,6 +29,7 @@ type OfferOptions struct {
 	Version  string
 	Progress func(study.Event)
 	Say      func(string) // what a person should know
+	Open     func()       // called once when workers can join
 	Now      func() time.Time
 }
 
@@ -51,9 +52,9 @@ type coordinator struct {
 	mu      sync.Mutex
 	missing map[string]*collected
 	usd     map[string]float64
+	orders  orders
 	spent   error
 	errs    []error
-	refused map[string]bool // results that were not good enough
 }
 
 // Offer makes the queue function of a run that lets others work. Call close when the run has returned.
@@ -64,7 +65,7 @@ func Offer(ctx context.Context, s *study.Study, opt OfferOptions) (queue func([]
 	if opt.Say == nil {
 		opt.Say = func(string) {}
 	}
-	c := &coordinator{opt: opt, study: s, missing: map[string]*collected{}, usd: map[string]float64{}, refused: map[string]bool{}}
+	c := &coordinator{opt: opt, study: s, missing: map[string]*collected{}, usd: map[string]float64{}}
 	return func(pending []study.Job) study.Queue {
 		for _, j := range pending {
 			e := &collected{MissingEpisode: MissingEpisode{PlannedEpisode: j.PlannedEpisode, ID: j.ID}}
@@ -72,6 +73,8 @@ func Offer(ctx context.Context, s *study.Study, opt OfferOptions) (queue func([]
 		}
 		if err := c.open(ctx, pending); err != nil {
 			c.errs = append(c.errs, err)
+		} else if opt.Open != nil {
+			opt.Open()
 		}
 		return c
 	}, c.close
@@ -184,12 +187,7 @@ func (c *coordinator) terms(ctx context.Context, episodes int) error {
 	if err := c.link.offer(ctx, t); err != nil {
 		return err
 	}
-	return c.say(ctx, orderRun)
-}
-
-func (c *coordinator) say(ctx context.Context, order string) error {
-	_, err := c.link.ctl.PutString(ctx, orderKey, order)
-	return err
+	return c.say(ctx)
 }
 
 // submit puts the episodes into the queue, in the order in which they are to start. One that is there is refused by the
@@ -287,8 +285,8 @@ func (c *coordinator) watch(ctx context.Context) error {
 		if left := c.left(); left == 0 {
 			return nil
 		}
-		if c.overspent() {
-			return c.say(ctx, orderPause)
+		if (c.overspent() || c.cancelled()) && c.quiet(ctx) {
+			return nil
 		}
 	}
 }
@@ -315,7 +313,7 @@ func (c *coordinator) event(m *nats.Msg) {
 	}
 }
 
-// overspent says whether the study's money is used up.
+// overspent says whether the study's money is used up; the workers are then told to start nothing.
 func (c *coordinator) overspent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -326,7 +324,39 @@ func (c *coordinator) overspent() bool {
 	if c.opt.MaxUSD == 0 || sum < c.opt.MaxUSD {
 		return false
 	}
-	c.spent = fmt.Errorf("the budget of the study, $%.2f, is used up", c.opt.MaxUSD)
+	if c.spent == nil {
+		c.spent = fmt.Errorf("the budget of the study, $%.2f, is used up", c.opt.MaxUSD)
+		c.orders.Spent = c.spent.Error()
+		go func() { _ = c.say(context.Background()) }()
+	}
+	return true
+}
+
+// cancelled says whether a person has ended the study for now.
+func (c *coordinator) cancelled() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.orders.Study != nil && c.orders.Study.Verb == study.OrderCancel
+}
+
+// quiet says whether no worker holds an episode any more.
+func (c *coordinator) quiet(ctx context.Context) bool {
+	c.mu.Lock()
+	var ids []string
+	for id := range c.missing {
+		ids = append(ids, id)
+	}
+	c.mu.Unlock()
+	for _, id := range ids {
+		e, err := c.link.leases.Get(ctx, id)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			continue
+		}
+		var l Lease
+		if err != nil || json.Unmarshal(e.Value(), &l) != nil || !l.Released && c.opt.Now().Sub(e.Created()) < 2*c.opt.Terms.Lease {
+			return false
+		}
+	}
 	return true
 }
 
@@ -422,7 +452,10 @@ func (c *coordinator) close() {
 		ctx, cancel := context.WithTimeout(context.Background(), doneWait)
 		defer cancel()
 		if c.lock != nil {
-			if c.left() == 0 && c.say(ctx, orderDone) == nil && c.broker != nil {
+			c.mu.Lock()
+			c.orders.Done = len(c.missing) == 0
+			c.mu.Unlock()
+			if c.left() == 0 && c.say(ctx) == nil && c.broker != nil {
 				for ctx.Err() == nil && c.broker.server.NumClients() > 1 {
 					pause(ctx, 50*time.Millisecond)
 				}

@@ -75,22 +75,3 @@ func (l *link) hasResult(ctx context.Context, id string) (bool, error) {
 	o, err := l.result(ctx, id)
 	return o != nil, err
 }
-
-// orderKey is where workers look for what the coordinator wants.
-const orderKey = "order"
-
-// The orders to all workers.
-const (
-	orderRun   = "run"
-	orderPause = "pause" // running attempts are cut and given back, none begins
-	orderDone  = "done"  // nothing more will come: leave
-)
-
-// order is what the coordinator wants; unknown is run.
-func (w *worker) order(ctx context.Context) string {
-	e, err := w.link.ctl.Get(ctx, orderKey)
-	if err != nil {
-		return orderRun
-	}
-	return string(e.Value())
-}

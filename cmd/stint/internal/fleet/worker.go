@@ -66,6 +66,8 @@ type worker struct {
 	slots   chan struct{}
 	held    map[*study.Claim]*job
 	byID    map[string]*job
+	orders  orders
+	quota   quota
 	stopped bool
 	errs    []error
 	out     Worked
@@ -74,6 +76,7 @@ type worker struct {
 // job is an episode that this worker holds.
 type job struct {
 	*hold
+	model   string
 	message jetstream.Msg
 	sender  *sender
 	cancel  context.CancelCauseFunc
@@ -110,6 +113,11 @@ func Work(ctx context.Context, opt WorkOptions) (*Worked, error) {
 		return nil, err
 	}
 	defer os.RemoveAll(w.root)
+	w.quota = quota{link: w.link, most: w.terms.PerModel, free: w.terms.Lease}
+	w.look(ctx)
+	listening, deaf := context.WithCancel(ctx)
+	defer deaf()
+	go w.listen(listening)
 	w.slots = make(chan struct{}, max(1, s.JobsOr(opt.Jobs)))
 	_, err = opt.Run(ctx, s, study.RunOptions{
 		Progress: func(ev study.Event) {
@@ -267,10 +275,10 @@ const fetchWait = 500 * time.Millisecond
 
 // next asks the queue once; done says that the study has ended.
 func (w *worker) next(ctx context.Context) (c *study.Claim, done bool) {
-	switch w.order(ctx) {
-	case orderDone:
+	switch wait, done := w.waits(); {
+	case done:
 		return nil, true
-	case orderPause:
+	case wait:
 		pause(ctx, fetchWait)
 		return nil, false
 	}
@@ -311,19 +319,30 @@ func (w *worker) claim(ctx context.Context, m jetstream.Msg) *study.Claim {
 		}
 		return nil
 	}
+	if w.Hold(id) != nil || w.quota.keep(ctx, w.me.Owner, j.Model, id) != nil {
+		_ = m.NakWithDelay(w.terms.Heartbeat)
+		return nil
+	}
 	h, err := take(ctx, w.link, w.terms, id, w.me)
 	if err != nil {
 		_ = m.NakWithDelay(w.terms.Heartbeat)
+		if !errors.Is(err, errHeld) {
+			_ = w.quota.leave(ctx, w.me.Owner, j.Model, id)
+		}
 		return nil
 	}
 	c := &study.Claim{Job: j}
 	var cancel context.CancelCauseFunc
 	c.Context, cancel = context.WithCancelCause(ctx)
 	beating, stop := context.WithCancel(context.WithoutCancel(ctx))
-	x := &job{hold: h, message: m, cancel: cancel, beating: stop, beat: make(chan struct{})}
+	x := &job{hold: h, model: j.Model, message: m, cancel: cancel, beating: stop, beat: make(chan struct{})}
 	go func() { // from now on, restoring included
 		defer close(x.beat)
-		if why := h.beat(beating, func() { _ = m.InProgress() }); why != nil {
+		also := func() {
+			_ = m.InProgress()
+			_ = w.quota.keep(beating, w.me.Owner, j.Model, id)
+		}
+		if why := h.beat(beating, also); why != nil {
 			cancel(why)
 		}
 	}()
@@ -336,8 +355,11 @@ func (w *worker) claim(ctx context.Context, m jetstream.Msg) *study.Claim {
 		cancel(&episode.Stop{End: true, Reason: episode.EndHost, Text: fmt.Sprintf("parked: %d workers lost it, one after the other, before it got further", episode.MaxStalled)})
 	}
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	w.held[c], w.byID[id] = x, x
-	w.mu.Unlock()
+	if o, ok := w.orders.Episodes[id]; ok && o.Verb == study.OrderCancel {
+		cancel(&episode.Stop{Text: o.Text, End: true})
+	}
 	return c
 }
 
@@ -386,7 +408,7 @@ func (w *worker) Deliver(c *study.Claim, err error) {
 			w.count(func(o *Worked) { o.Done++ })
 		}
 	default:
-		if why == nil {
+		if held := (*heldByOrder)(nil); why == nil && !errors.As(err, &held) {
 			w.fail(err)
 		}
 		w.save(ctx, x)
@@ -427,6 +449,7 @@ func (w *worker) giveBack(x *job, delay time.Duration) {
 	x.stop(context.Canceled)
 	ctx, cancel := context.WithTimeout(context.Background(), queueWait)
 	defer cancel()
+	_ = w.quota.leave(ctx, w.me.Owner, x.model, x.episode)
 	if err := x.change(ctx, func(l *Lease) { l.Released = true }); err == nil {
 		_ = x.message.NakWithDelay(min(delay, time.Second))
 	}
@@ -459,6 +482,7 @@ func (w *worker) finish(ctx context.Context, x *job) error {
 		return err
 	}
 	x.stop(context.Canceled)
+	_ = w.quota.leave(ctx, w.me.Owner, x.model, x.episode)
 	return x.message.DoubleAck(ctx)
 }
 
