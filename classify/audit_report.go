@@ -163,6 +163,7 @@ type auditing struct {
 	sizes     map[string]int             // of the strata of today
 	weights   map[string]float64         // of a stratum: how many ends each audited item stands for
 	config    map[string]string          // of an episode
+	scenario  map[string]string          // of an episode
 	changed   bool                       // the codebook is another one than that of the sample
 	spent     bool                       // and the sample cannot test it
 }
@@ -201,9 +202,10 @@ func ReportAuditOpen(d *logs.RunDir, t *logs.Tables, book *Taxonomy) (*AuditRepo
 	if bad > 0 {
 		a.warn("%d lines of people's labels cannot be read and are left out", bad)
 	}
-	a.config = map[string]string{}
+	a.config, a.scenario = map[string]string{}, map[string]string{}
 	for i := range t.Episodes {
-		a.config[t.Episodes[i].Episode] = t.Episodes[i].Config
+		e := &t.Episodes[i]
+		a.config[e.Episode], a.scenario[e.Episode] = e.Config, e.Scenario
 	}
 	if err := a.split(d); err != nil {
 		return nil, err

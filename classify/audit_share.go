@@ -177,8 +177,11 @@ func (a *auditing) sharesOf(e *auditEnds) ([]AuditShare, error) {
 		for k := range e.list {
 			raw += boolOrder(is(e.list[k].Stratum))
 		}
-		s.Raw = shareOf(float64(raw), float64(len(e.list)), float64(len(e.list)))
-		if err := a.correct(&s, e, is, label); err != nil {
+		var err error
+		if s.Raw, err = a.rawShare(e.list, is, raw); err != nil {
+			return nil, err
+		}
+		if err = a.correct(&s, e, is, label); err != nil {
 			return nil, fmt.Errorf("share of %s: %w", label, err)
 		}
 		if raw > 0 || s.Corrected.Value != nil && *s.Corrected.Value > 0 || i < 3 {
@@ -186,6 +189,27 @@ func (a *auditing) sharesOf(e *auditEnds) ([]AuditShare, error) {
 		}
 	}
 	return out, nil
+}
+
+// rawShare is the share of a label among the ends as predicted. Ends of one scenario are alike, so its interval takes
+// scenarios as drawn; where that is impossible it is Wilson's.
+func (a *auditing) rawShare(list []AuditItem, is func(string) bool, k int) (AuditMeasure, error) {
+	plain := shareOf(float64(k), float64(len(list)), float64(len(list)))
+	if k == 0 || k == len(list) {
+		return plain, nil
+	}
+	m := &marks{}
+	for i := range list {
+		m.right, m.scenario = append(m.right, float64(boolOrder(is(list[i].Stratum)))), append(m.scenario, a.scenario[list[i].Episode])
+	}
+	c := Accuracy{Of: len(list), Right: k}
+	if err := c.interval(m); err != nil {
+		return plain, err
+	}
+	if c.CI != nil {
+		plain.CI = c.CI
+	}
+	return plain, nil
 }
 
 // correct fills in what the audit says about a share.

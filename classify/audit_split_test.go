@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -16,7 +17,7 @@ import (
 func TestSplit(t *testing.T) {
 	tables, rows := auditTables(180)
 	for i := range tables.Episodes {
-		tables.Episodes[i].Config = []string{"a/none/r0", "b/none/r0"}[i%2]
+		tables.Episodes[i].Config, tables.Episodes[i].Scenario = []string{"a/none/r0", "b/none/r0"}[i%2], strconv.Itoa(i%6) // the cause follows the scenario
 	}
 	d := &logs.RunDir{Root: t.TempDir()}
 	if err := logs.WriteVerdicts(d.VerdictsDir()+"/judge.jsonl", rows); err != nil {
@@ -85,6 +86,9 @@ func TestSplit(t *testing.T) {
 	r := report(Codebook(), false)
 	if r.Dev != 30 || r.Test != 60 || r.Judged != "" || len(r.Errors) != 30 || r.Hidden != 2 || r.Judges[0].Passed || r.Judges[0].Items != 90 {
 		t.Errorf("dev %d, test %d, judged by %q, %d errors and %d hidden, %+v", r.Dev, r.Test, r.Judged, len(r.Errors), r.Hidden, r.Judges[0])
+	}
+	if raw := r.Prevalence[0].Raw; raw.CI[1]-raw.CI[0] < 0.4 { // Wilson's, for 180 episodes, would be 0.14 wide
+		t.Errorf("the share of drift does not take scenarios as drawn: %v", raw.CI)
 	}
 	if len(r.Configs) != 2 || r.Configs[0].Ends != 90 || r.Configs[0].Audited+r.Configs[1].Audited != 90 || r.Configs[1].Prevalence[0].Corrected.Value == nil {
 		t.Errorf("by configuration: %+v", r.Configs)
