@@ -127,7 +127,8 @@ func TestBrowserFollows(t *testing.T) {
 		t.Skip("follows a page for seconds: .ci/run does")
 	}
 	d := playedRun(t)
-	p := play(t, d, "m+h/none/r0", hostile, 30)
+	p := play(t, d, "m+h/none/r0", hostile+strings.Repeat("x", 300), 30)
+	play(t, d, strings.Repeat("y", 300), hostile+strings.Repeat("x", 300), 30).take(1)
 	for range 20 {
 		p.take(0)
 	}
