@@ -16,7 +16,7 @@ type Job struct {
 type Claim struct {
 	Job
 	// Context ends when the job is to be left: with the run, or for a reason of the queue's own. A cause that is an
-	// *episode.Cancelled ends the episode for good.
+	// *episode.Stop with End ends the episode for good.
 	Context context.Context
 }
 

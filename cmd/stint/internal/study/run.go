@@ -196,6 +196,11 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 	if err != nil {
 		return nil, err
 	}
+	return w.perform(ctx, sum, selected, pending)
+}
+
+// perform runs the pending episodes and counts what there is then.
+func (w *work) perform(ctx context.Context, sum *Summary, selected []PlannedEpisode, pending []Job) (*Summary, error) {
 	if !w.opt.Elsewhere {
 		if err := w.equip(ctx); err != nil {
 			return nil, errors.Join(err, w.close())
@@ -205,7 +210,7 @@ func (w *work) run(ctx context.Context, selected []PlannedEpisode) (*Summary, er
 	if w.opt.OnStart != nil {
 		w.opt.OnStart(len(selected), len(selected)-len(pending))
 	}
-	began = w.opt.Now()
+	began := w.opt.Now()
 	w.q = w.queue(pending)
 	unwatch := func() {}
 	if q, ok := w.q.(Controlled); ok {
