@@ -4,6 +4,7 @@ import (
 	"context"
 	"flag"
 	"os"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -34,16 +35,23 @@ func TestMain(m *testing.M) {
 	if os.Getenv(asStintVar) != "" {
 		os.Exit(stintForTest())
 	}
-	// Much of these tests is waiting: for servers, for limits of time, for programs that hang on purpose.
+	if filepath.Base(os.Args[0]) != "stint" { // a script's: its flags are not those of tests
+		mostlyWaiting()
+	}
+	testscript.Main(m, map[string]func(){
+		"stint": func() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
+	})
+}
+
+// mostlyWaiting lets more tests run beside each other than there are processors: much of them is waiting, for servers,
+// for limits of time, for programs that hang on purpose.
+func mostlyWaiting() {
 	flag.Parse()
 	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
 		if err := f.Value.Set(strconv.Itoa(2 * runtime.GOMAXPROCS(0))); err != nil {
 			panic(err)
 		}
 	}
-	testscript.Main(m, map[string]func(){
-		"stint": func() { os.Exit(run(context.Background(), os.Args[1:], os.Stdin, os.Stdout, os.Stderr)) },
-	})
 }
 
 // stintForTest is the command with the test's hook in its journals.
