@@ -7,6 +7,7 @@ import (
 	"path"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/stint-bench/stint/classify"
@@ -256,4 +257,22 @@ func TestDiffPage(t *testing.T) {
 	if page := v.page(a + "/diff"); !strings.Contains(page, "are not here") {
 		t.Errorf("without blobs:\n%s", page)
 	}
+}
+
+// TestPagesAtOnce asks for pages of the same episode from several windows at once.
+func TestPagesAtOnce(t *testing.T) {
+	r := playCoded(t)
+	v := serve(t, r.dir.Root)
+	e := "/run/e/" + r.id
+	var g sync.WaitGroup
+	for range 4 {
+		for _, path := range []string{e + "/t/0/a/0/transcript", e + "/t/1/a/0/transcript", e + "/t/1/a/0/diff", e + "/search?q=a", e + "/t/1/a/0/text?seq=1", fmt.Sprintf("%s/t/1/a/0/raw?file=%s&offset=%d&length=0", e, query(r.blob), r.at)} {
+			g.Go(func() {
+				if code, text, _ := v.ask(path, nil); code != 200 || !strings.Contains(text, "</html>") {
+					t.Errorf("%s: %d\n%s", path, code, text)
+				}
+			})
+		}
+	}
+	g.Wait()
 }
