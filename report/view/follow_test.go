@@ -52,10 +52,24 @@ func TestFollows(t *testing.T) {
 	if text := v.page("/run/e/" + p.id); !strings.Contains(text, "1 of 4 turns passed") || !strings.Contains(text, `href="/run/e/`+p.id+`/t/1/a/0">why`) || strings.Contains(text, "data-live") {
 		t.Errorf("the end:\n%s", text)
 	}
-	text := v.page("/run/e/" + p.id + "/t/1/a/0")
+	text := v.decided("/run/e/" + p.id + "/t/1/a/0")
 	for _, want := range []string{"How this was decided", "is there a trustworthy result of grading?", "2 failing checks", "<mark>400</mark>; "} {
 		if !strings.Contains(text, want) {
 			t.Errorf("the attempt lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+// decided asks for the page of an attempt until the way to its verdict is there.
+func (v *served) decided(path string) string {
+	v.t.Helper()
+	for deadline := time.Now().Add(time.Minute); ; time.Sleep(10 * time.Millisecond) {
+		text := v.page(path)
+		if !strings.Contains(text, "being worked out") {
+			return text
+		}
+		if !strings.Contains(text, waiting) || time.Now().After(deadline) {
+			v.t.Fatalf("%s: the way to the verdict does not come:\n%s", path, text)
 		}
 	}
 }
@@ -216,13 +230,8 @@ func TestLongLog(t *testing.T) {
 	for _, path := range []string{"/tables/", "/tables/e/" + id(many/2), at, "/tables/e/" + id(1) + "/t/0/a/0"} {
 		v.quick(path, limit)
 	}
-	for deadline := time.Now().Add(time.Minute); ; {
-		if text := v.page(at); strings.Contains(text, "is there a trustworthy result of grading?") {
-			break
-		} else if !strings.Contains(text, "being worked out") || !strings.Contains(text, waiting) || time.Now().After(deadline) {
-			t.Fatalf("the way to the verdict does not come:\n%s", text)
-		}
-		time.Sleep(10 * time.Millisecond)
+	if text := v.decided(at); !strings.Contains(text, "is there a trustworthy result of grading?") {
+		t.Errorf("the way to the verdict does not come:\n%s", text)
 	}
 	if text := v.page(at + "/state"); strings.Contains(text, waiting) {
 		t.Errorf("the state still waits: %s", text)
