@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stint-bench/stint/classify"
 	"github.com/stint-bench/stint/logs"
 	"github.com/stint-bench/stint/report/reporttest"
 )
@@ -235,5 +236,33 @@ func TestLongLog(t *testing.T) {
 	}
 	if text := v.page(at + "/state"); strings.Contains(text, waiting) {
 		t.Errorf("the state still waits: %s", text)
+	}
+}
+
+// TestBannerOfJudges: ends that a judge decided, whom no audit validated, stand under a banner.
+func TestBannerOfJudges(t *testing.T) {
+	d := playedRun(t)
+	p := play(t, d, "m+h/none/r0", "s01", 2)
+	p.take(1)
+	p.finish("failed", 0)
+	v := serve(t, d.Root)
+	const banner = "NOT VALIDATED"
+	if text := v.page("/run/"); strings.Contains(text, banner) || !strings.Contains(text, "There are no verdicts yet") {
+		t.Errorf("before any verdict:\n%s", text)
+	}
+	row := logs.VerdictRow{Episode: p.id, AnnotatorKind: logs.AnnotatorJudge, Annotator: "reader", Taxonomy: classify.Codebook().Name, L1: "drift", Leaf: ptr("drift.too_lax"), Strength: logs.StrengthStrong}
+	if err := os.MkdirAll(d.VerdictsDir(), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := logs.WriteVerdicts(filepath.Join(d.VerdictsDir(), judgeFile), []logs.VerdictRow{row}); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/run/", "/run/e/" + p.id} {
+		if text := v.page(path); !strings.Contains(text, banner) || !strings.Contains(text, "drift.too_lax") {
+			t.Errorf("%s has no banner beside what the judge decided:\n%s", path, text)
+		}
+	}
+	if text := v.decided("/run/e/" + p.id + "/t/0/a/0"); !strings.Contains(text, "Who said what") || !strings.Contains(text, "<code>reader</code>") {
+		t.Errorf("the attempt does not say who said what:\n%s", text)
 	}
 }
