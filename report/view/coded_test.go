@@ -1,8 +1,10 @@
 package view
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path"
 	"path/filepath"
@@ -275,4 +277,46 @@ func TestPagesAtOnce(t *testing.T) {
 		}
 	}
 	g.Wait()
+}
+
+// TestReadAhead reads records of a packed log in order, over the ends of what is read at a time, and one again.
+func TestReadAhead(t *testing.T) {
+	d := playedRun(t)
+	id := "0123456789ab"
+	blobs, err := logs.OpenBlobs(filepath.Join(d.EpisodeDir(id), "blobs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := rand.New(rand.NewPCG(3, 4))
+	content := make([]byte, 2<<20)
+	for i := range content {
+		content[i] = byte('A' + r.IntN(58))
+	}
+	sha, err := blobs.Put(content)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f, err := logs.RunSources(d).Open(path.Join("episodes", id, "blobs", sha[:2], sha[2:]+".zst"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var h readAhead
+	check := func(at, n int) {
+		t.Helper()
+		raw, low, err := h.record(f, int64(at), n)
+		want := content[at:min(at+n, len(content))]
+		if err != nil || !bytes.Equal(raw, want) || string(low) != lowerASCII(string(want)) {
+			t.Fatalf("%d bytes at %d: %d and %d bytes (%v)", n, at, len(raw), len(low), err)
+		}
+	}
+	for at := 0; at < len(content); {
+		n := 1 + r.IntN(60_000)
+		if r.IntN(10) == 0 {
+			n *= 15 // longer than what is read at a time
+		}
+		check(at, n)
+		at += n + r.IntN(2)*r.IntN(100_000)
+	}
+	check(5, 10)
 }

@@ -17,7 +17,7 @@ import (
 // A search ends after so many hits, or after it has looked at so many bytes; where it ended it goes on when asked.
 const (
 	hitsAPage    = 50
-	searchBytes  = 20 << 20
+	searchBytes  = 10 << 20
 	recordBytes  = 4 << 20 // of a record whose text is shortened; longer ones are searched as far as they are shown
 	aroundHit    = 90
 	checkHits    = 50
@@ -142,9 +142,10 @@ type searcher struct {
 	from cursor
 	left int // bytes
 
-	file string // the log that was read last
-	open *logs.SourceFile
-	bad  string // a log that cannot be opened
+	file  string // the log that was read last
+	open  *logs.SourceFile
+	bad   string // a log that cannot be opened
+	ahead readAhead
 
 	plain []byte // the words as every log would have them; empty if logs may write them in several ways
 }
@@ -300,18 +301,18 @@ func (w *searcher) record(r *searchedEvent) (string, bool) {
 			w.view.Part++
 			return "", false
 		}
-		w.file, w.open = r.File, f
+		w.file, w.open, w.ahead = r.File, f, readAhead{}
 	}
-	p, err := w.open.Range(r.Offset, int(r.Length))
+	if w.plain == nil {
+		w.plain = plainWords(w.view.Words)
+	}
+	p, low, err := w.ahead.record(w.open, r.Offset, int(r.Length))
 	w.left -= len(p) / rawCost
 	if err != nil {
 		w.view.Part++
 		return "", false
 	}
-	if w.plain == nil {
-		w.plain = plainWords(w.view.Words)
-	}
-	if len(w.plain) > 0 && !bytes.Contains(bytes.ToLower(p), w.plain) {
+	if len(w.plain) > 0 && !bytes.Contains(low, w.plain) {
 		return "", false // so no value of it holds the words either
 	}
 	w.left -= len(p)
@@ -331,6 +332,35 @@ func (w *searcher) record(r *searchedEvent) (string, bool) {
 		}
 	}
 	return "", false
+}
+
+// readAhead holds a stretch of a log, since the records of its events mostly follow each other.
+type readAhead struct {
+	at       int64
+	raw, low []byte // as it stands, and with the letters A to Z lowered
+}
+
+// aheadBytes is how much is read at a time.
+const aheadBytes = 512 << 10
+
+// record gives the bytes of a record, which are good until the next one is asked for.
+func (h *readAhead) record(f *logs.SourceFile, offset int64, length int) (raw, low []byte, err error) {
+	if end := h.at + int64(len(h.raw)); offset < h.at || offset+int64(length) > end {
+		var kept []byte
+		if offset >= h.at && offset < end { // a packed file is read on, never again from its beginning
+			kept = h.raw[offset-h.at:]
+		}
+		p, err := f.Range(offset+int64(len(kept)), max(length-len(kept), aheadBytes))
+		if err != nil {
+			*h = readAhead{}
+			return nil, nil, err
+		}
+		h.at, h.raw = offset, append(slices.Clone(kept), p...)
+		h.low = []byte(lowerASCII(string(h.raw)))
+	}
+	from := int(offset - h.at)
+	to := min(from+length, len(h.raw))
+	return h.raw[from:to], h.low[from:to], nil
 }
 
 // snippet is what stands around the first place where words are found, on one line, with all places in it marked.
