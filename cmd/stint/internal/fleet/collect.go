@@ -140,6 +140,11 @@ func (c *collection) open() error {
 			}
 			continue // it was killed before it had begun
 		}
+		for _, path := range []string{d.StudyFile(), d.PricesFile()} {
+			if _, err := readSmall(path); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
 		if first == nil {
 			first = d
 			if c.study, err = study.LoadFrozen(d); err != nil {
@@ -201,8 +206,8 @@ func sameFrozen(first, d *logs.RunDir) error {
 	}
 	slices.Sort(names)
 	for _, name := range slices.Compact(names) {
-		a, errA := os.ReadFile(filepath.Join(first.Root, name))
-		b, errB := os.ReadFile(filepath.Join(d.Root, name))
+		a, errA := readSmall(filepath.Join(first.Root, name))
+		b, errB := readSmall(filepath.Join(d.Root, name))
 		if name == "prices.yaml" && (errors.Is(errA, fs.ErrNotExist) || errors.Is(errB, fs.ErrNotExist)) {
 			continue // killed between the two
 		}
@@ -215,6 +220,21 @@ func sameFrozen(first, d *logs.RunDir) error {
 		}
 	}
 	return nil
+}
+
+// maxSmall bounds the files of a study that are compared.
+const maxSmall = 16 << 20
+
+// readSmall reads a regular file of bounded size.
+func readSmall(path string) ([]byte, error) {
+	st, err := os.Lstat(path)
+	if err != nil {
+		return nil, err
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxSmall {
+		return nil, &study.InputError{File: path, Message: "this is no file that stint wrote", Advice: "name the folders that stint run wrote"}
+	}
+	return os.ReadFile(path)
 }
 
 // contents are the scenarios' content hashes over all folders.

@@ -257,6 +257,13 @@ func TestForeignFolders(t *testing.T) {
 			}
 		})
 	}
+	hostile := clone(t, whole)
+	if err := errors.Join(os.Remove(hostile.PricesFile()), os.Symlink("/dev/zero", hostile.PricesFile())); err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := collectInto(t, CollectOptions{}, hostile); err == nil || !strings.Contains(err.Error(), "no file that stint wrote") {
+		t.Errorf("a single folder with a link for prices: %v", err)
+	}
 	other := ran(t, s, study.RunOptions{Version: "v9", Only: "model:weak scenario:s01"})
 	_, run, err := collectInto(t, CollectOptions{}, whole, other)
 	var bad *study.InputError

@@ -118,9 +118,13 @@ const shardSchema = "stint.shard/1"
 // ShardOf reads which shard a run directory was made for; the zero Shard is none.
 func ShardOf(d *logs.RunDir) (Shard, error) {
 	path := filepath.Join(d.Root, shardName)
-	b, err := os.ReadFile(path)
+	st, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Shard{}, nil
+	}
+	var b []byte
+	if err == nil && st.Mode().IsRegular() && st.Size() < 4096 {
+		b, err = os.ReadFile(path)
 	}
 	if err != nil {
 		return Shard{}, fmt.Errorf("reading which shard this is: %w", err)
