@@ -93,3 +93,16 @@ func TestFreshCases(t *testing.T) {
 		t.Errorf("%d of 30 and %d of 43; another leaf %v", right[0], right[1], wrong)
 	}
 }
+
+// TestBlindCases holds the score of the rules on 52 failures that were collected and labelled by a reader who had not read the
+// rules, after these were finished on the 148 above. No rule was written from them.
+//
+// The result: the leaf of 6 of the 30 rows with the smallest SHA-256 of their id and of 6 of the other 22, another leaf for one
+// (a compaction that a usage limit ended, called rate_limit), and 39 left open. The bar of the design, 24 of 30, is missed: the
+// rules name what they have seen the wording of, and abstain on the rest.
+func TestBlindCases(t *testing.T) {
+	right, wrong := score(t, readCases(t, "testdata/failure-cases-3.tsv", 52))
+	if right[0] < 6 || right[1] < 6 || wrong[0] > 0 || wrong[1] > 1 {
+		t.Errorf("%d of 30 and %d of 22; another leaf %v", right[0], right[1], wrong)
+	}
+}
