@@ -61,7 +61,10 @@ func TestLeaseIsFenced(t *testing.T) {
 	if err != nil || h.now().Epoch != 1 {
 		t.Fatal(h, err)
 	}
-	if err := h.change(ctx, func(l *Lease) { l.parcel = parcel{Packs: []Pack{{SHA: "x", Bytes: 1}}, Journal: 7}; l.Turn, l.Since = 3, 1 }); err != nil {
+	if err := h.change(ctx, func(l *Lease) {
+		l.parcel = parcel{Packs: []Pack{{SHA: "x", Bytes: 1}}, Journal: 7}
+		l.Turn, l.Since = 3, 1
+	}); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := take(ctx, b, &testTerms, "e1", Lease{Owner: "b"}); !errors.Is(err, errHeld) {
