@@ -32,6 +32,9 @@ func TestMain(m *testing.M) {
 	if code, ok := hidden(os.Args[1:], os.Stdin, os.Stdout); ok {
 		os.Exit(code)
 	}
+	if text := os.Getenv(asNATSVar); text != "" {
+		os.Exit(natsForTest(text))
+	}
 	if os.Getenv(asStintVar) != "" {
 		os.Exit(stintForTest())
 	}

@@ -30,7 +30,7 @@ type soak struct {
 
 var (
 	shortSoak = soak{repeats: 2, scenarios: 8, delay: 700 * time.Millisecond, jobs: "2", times: quick, every: 3500 * time.Millisecond, stopped: 9 * time.Second, atLeast: 4, limit: 4 * time.Minute}
-	longSoak  = soak{repeats: 10, scenarios: 25, delay: 2500 * time.Millisecond, jobs: "8", times: []string{"--lease", "5s", "--heartbeat", "500ms", "--self-stop", "3500ms"},
+	longSoak  = soak{repeats: 10, scenarios: 25, delay: 3500 * time.Millisecond, jobs: "8", times: []string{"--lease", "5s", "--heartbeat", "500ms", "--self-stop", "3500ms"},
 		every: 15 * time.Second, stopped: 18 * time.Second, atLeast: 18, limit: 30 * time.Minute}
 )
 
@@ -99,8 +99,10 @@ func (s *soak) disturb(f *fleetRun) (killed, stopped int) {
 			if err != nil {
 				f.t.Fatalf("the coordinator: %v\n%s", err, f.log)
 			}
-			for _, h := range hang {
-				_ = h.cmd.Process.Signal(syscall.SIGCONT)
+			for _, h := range hang { // they slept through the end: nobody is left to tell them of it
+				_ = h.cmd.Process.Kill()
+				_ = h.cmd.Wait()
+				dead[h.cmd] = true
 			}
 			f.left(dead)
 			return killed, stopped

@@ -7,6 +7,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -39,6 +40,7 @@ type fleetRun struct {
 	t       *testing.T
 	dir     string
 	run     string
+	queue   string // address of a cluster; "" = the coordinator serves
 	offer   *exec.Cmd
 	ended   chan error
 	log     *output
@@ -75,7 +77,11 @@ func offered(t *testing.T, dir, run string, args ...string) *fleetRun {
 func (f *fleetRun) start(args ...string) {
 	f.t.Helper()
 	f.log, f.ended = &output{}, make(chan error, 1)
-	f.offer = command(f.t, f.dir, nil, append(append([]string{"run", "study.yaml", "-o", f.run, "--listen", "127.0.0.1:0"}, quick...), args...)...)
+	where := []string{"--listen", "127.0.0.1:0"}
+	if f.queue != "" {
+		where = []string{"--queue", f.queue}
+	}
+	f.offer = command(f.t, f.dir, nil, slices.Concat([]string{"run", "study.yaml", "-o", f.run}, where, quick, args)...)
 	f.offer.Stderr = f.log
 	if err := f.offer.Start(); err != nil {
 		f.t.Fatal(err)

@@ -403,7 +403,10 @@ func (c *coordinator) bring(ctx context.Context, e *collected, o *Outcome) error
 	if err := os.MkdirAll(scratch, 0o700); err != nil {
 		return err
 	}
-	_, err := restore(ctx, c.store, o.parcel, from.EpisodeDir(e.ID), scratch)
+	err := atLast(ctx, 0, func(ctx context.Context) error {
+		_, err := restore(ctx, c.store, o.parcel, from.EpisodeDir(e.ID), scratch)
+		return err
+	})
 	if err == nil {
 		err = c.taken(ctx, e, from)
 	}

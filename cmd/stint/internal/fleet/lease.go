@@ -106,10 +106,19 @@ func (h *hold) write(ctx context.Context) error {
 		revision, err = h.link.leases.Update(ctx, h.episode, b, h.revision)
 	}
 	if err != nil && wrongRevision(err) {
-		// An answer may have got lost: the last revision is then our own.
-		if e, err := h.link.leases.Get(ctx, h.episode); err == nil && string(e.Value()) == string(b) {
-			h.revision, h.confirmed = e.Revision(), asked
-			return nil
+		// An answer may have got lost: the last revision is then our own, since nobody else writes this owner and epoch.
+		var was Lease
+		e, err := h.link.leases.Get(ctx, h.episode)
+		if err != nil {
+			return fmt.Errorf("reading the lease: %w", err)
+		}
+		if json.Unmarshal(e.Value(), &was) == nil && was.Owner == h.lease.Owner && was.Epoch == h.lease.Epoch {
+			h.revision = e.Revision()
+			if string(e.Value()) == string(b) {
+				h.confirmed = asked
+				return nil
+			}
+			return errors.New("writing the lease: an answer had got lost")
 		}
 		h.lost = errLost
 		return errLost

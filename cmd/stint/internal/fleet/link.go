@@ -93,6 +93,7 @@ func ReadJoin(text string) (string, error) {
 
 // dial connects to the queue at an address as [Broker.URL] gives it. Without a key in it the study's is used.
 func dial(address, key, name string) (*link, error) {
+	address, others := firstServer(address)
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" || u.Scheme != "nats" && u.Scheme != "tls" {
 		return nil, &study.InputError{File: "the queue", Message: "its address must look like nats://HOST:PORT/KEY", Advice: "take the one that stint run --listen wrote to queue/join"}
@@ -112,13 +113,33 @@ func dial(address, key, name string) (*link, error) {
 		opts = append(opts, nats.UserCredentials(creds))
 	}
 	u.Path, u.RawQuery = "", ""
-	if l.conn, err = nats.Connect(u.String(), opts...); err != nil {
+	servers := []string{u.String()}
+	for _, host := range others {
+		other := *u
+		other.Host = host
+		servers = append(servers, other.String())
+	}
+	if l.conn, err = nats.Connect(strings.Join(servers, ","), opts...); err != nil {
 		return nil, refused(u, err)
 	}
 	if l.js, err = jetstream.New(l.conn); err != nil {
 		return nil, err
 	}
 	return l, nil
+}
+
+// firstServer takes all servers but the first out of an address: a cluster is nats://HOST:PORT,HOST:PORT,HOST:PORT.
+func firstServer(address string) (first string, others []string) {
+	scheme, rest, found := strings.Cut(address, "://")
+	if !found {
+		return address, nil
+	}
+	end := strings.IndexAny(rest, "/?")
+	if end < 0 {
+		end = len(rest)
+	}
+	hosts := strings.Split(rest[:end], ",")
+	return scheme + "://" + hosts[0] + rest[end:], hosts[1:]
 }
 
 // refused says why a queue cannot be joined, without the password.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/nats-io/nats.go/jetstream"
 )
@@ -82,7 +83,14 @@ func (e *DamagedError) Error() string { return fmt.Sprintf("pack %.12s: %s", e.S
 // objectStore keeps packs in the queue.
 type objectStore struct{ jetstream.ObjectStore }
 
+// wait bounds one try to send or fetch a pack: 256 kB a second are taken for slow.
+func (p Pack) wait() time.Duration {
+	return 5*time.Second + time.Duration(p.Bytes)*time.Second/(256<<10)
+}
+
 func (s *objectStore) put(ctx context.Context, p Pack, path string) error {
+	ctx, cancel := context.WithTimeout(ctx, p.wait())
+	defer cancel()
 	if info, err := s.GetInfo(ctx, p.SHA); err == nil && info.Size == uint64(p.Bytes) {
 		return nil
 	}
@@ -98,6 +106,11 @@ func (s *objectStore) put(ctx context.Context, p Pack, path string) error {
 }
 
 func (s *objectStore) get(ctx context.Context, p Pack, path string) error {
+	if p.Bytes < 0 || p.Bytes > maxPack {
+		return &DamagedError{p, fmt.Sprintf("its size is given as %d bytes", p.Bytes)}
+	}
+	ctx, cancel := context.WithTimeout(ctx, p.wait())
+	defer cancel()
 	r, err := s.Get(ctx, p.SHA)
 	if errors.Is(err, jetstream.ErrObjectNotFound) {
 		return &DamagedError{p, "is not in the queue's store"}

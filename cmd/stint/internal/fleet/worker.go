@@ -156,9 +156,13 @@ func (w *worker) join(ctx context.Context) error {
 		w.link.close()
 		return err
 	}
-	if err = errors.Join(w.link.open(ctx), w.bulk.open(ctx)); err == nil {
-		w.terms, err = w.link.terms(ctx)
-	}
+	err = atLast(ctx, requestWait, func(ctx context.Context) error {
+		err := errors.Join(w.link.open(ctx), w.bulk.open(ctx))
+		if err == nil {
+			w.terms, err = w.link.terms(ctx)
+		}
+		return err
+	})
 	if err == nil && w.terms.Stint != w.opt.Version {
 		err = &study.InputError{File: "the queue", Message: fmt.Sprintf("the study is run by stint %s, this is stint %s", w.terms.Stint, w.opt.Version),
 			Advice: "use the same build on every machine: versions may grade differently"}
@@ -196,7 +200,7 @@ func (w *worker) study(ctx context.Context) (*study.Study, error) {
 		return nil, err
 	}
 	archive := filepath.Join(w.root, "study.tar")
-	if err := w.store.get(ctx, pack, archive); err != nil {
+	if err := atLast(ctx, 0, func(ctx context.Context) error { return w.store.get(ctx, pack, archive) }); err != nil {
 		return nil, err
 	}
 	if err := unpackStudy(archive, w.dir.Root); err != nil {
@@ -346,7 +350,11 @@ func (w *worker) claim(ctx context.Context, m jetstream.Msg) *study.Claim {
 			cancel(why)
 		}
 	}()
-	if x.sender, err = restore(c.Context, w.store, h.now().parcel, w.dir.EpisodeDir(id), w.root); err != nil {
+	err = atLast(c.Context, 0, func(ctx context.Context) (err error) {
+		x.sender, err = restore(ctx, w.store, h.now().parcel, w.dir.EpisodeDir(id), w.root)
+		return err
+	})
+	if err != nil {
 		w.fail(fmt.Errorf("restoring the episode %s: %w", id, err))
 		w.giveBack(x, w.terms.Lease)
 		return nil
@@ -400,11 +408,16 @@ func (w *worker) Deliver(c *study.Claim, err error) {
 		w.count(func(o *Worked) { o.Lost++ })
 		x.stop(errLost)
 	case err == nil:
-		if err := w.finish(ctx, x); err != nil {
-			w.fail(fmt.Errorf("handing in %s: %w", c.PlannedEpisode, err))
+		switch err := w.finish(ctx, x); {
+		case errors.Is(err, errLost) || errors.Is(err, errTwice): // it comes too late: the result of another worker stands
 			w.waste(ctx, x)
+			w.opt.Stderr(fmt.Sprintf("%s came too late: %v", c.PlannedEpisode, err))
+			w.count(func(o *Worked) { o.Lost++ })
 			x.stop(err)
-		} else {
+		case err != nil:
+			w.fail(fmt.Errorf("handing in %s: %w", c.PlannedEpisode, err))
+			w.giveBack(x, w.terms.Heartbeat)
+		default:
 			w.count(func(o *Worked) { o.Done++ })
 		}
 	default:
@@ -466,24 +479,28 @@ func (w *worker) save(ctx context.Context, x *job) {
 // finish hands the episode in and publishes its result, and only then tells the queue that the message is done with:
 // a message alone proves nothing.
 func (w *worker) finish(ctx context.Context, x *job) error {
-	if err := x.sender.send(ctx); err != nil {
+	if err := again(ctx, 0, x.sender.send); err != nil {
 		return err
 	}
 	end, err := endOf(filepath.Join(w.dir.EpisodeDir(x.episode), logs.JournalName))
 	if err != nil {
 		return err
 	}
-	if err := x.change(ctx, func(l *Lease) { l.parcel = x.sender.parcel }); err != nil {
+	err = again(ctx, requestWait, func(ctx context.Context) error {
+		return x.change(ctx, func(l *Lease) { l.parcel = x.sender.parcel })
+	})
+	if err != nil {
 		return err
 	}
 	l := x.now()
 	out := Outcome{Episode: x.episode, Epoch: l.Epoch, Owner: l.Owner, End: end.EndReason, TurnsPassed: &end.TurnsPassed, parcel: l.parcel}
-	if err := w.link.publishResult(ctx, &out); err != nil {
+	if err := again(ctx, requestWait, func(ctx context.Context) error { return w.link.publishResult(ctx, &out) }); err != nil {
 		return err
 	}
 	x.stop(context.Canceled)
 	_ = w.quota.leave(ctx, w.me.Owner, x.model, x.episode)
-	return x.message.DoubleAck(ctx)
+	_ = x.message.DoubleAck(ctx) // the result stands; a message that stays is acknowledged by who gets it next
+	return nil
 }
 
 // endOf reads the last record of a journal.
