@@ -123,6 +123,9 @@ func TestFleetCluster(t *testing.T) {
 	f.start("--replicas", "3", "--lease", "40s", "--heartbeat", "1s", "--self-stop", "30s")
 	f.worker("--jobs", "2")
 	f.waitFor("turn 1 passed")
+	if _, errs := stint(t, dir, 2, "run", "study.yaml", "-o", "other", "--queue", f.queue, "--replicas", "3"); !strings.Contains(errs, "another coordinator offers this study") {
+		t.Errorf("a second coordinator: %s", errs)
+	}
 	_ = servers[0].Process.Kill()
 	f.worker("--jobs", "2")
 	f.wait()
