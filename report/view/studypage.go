@@ -5,10 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/stint-bench/stint/classify"
 	"github.com/stint-bench/stint/logs"
 )
 
@@ -72,7 +75,7 @@ func (s *Server) studyPage(q *request) error {
 		v.Problems = append(v.Problems, p.String())
 	}
 	v.Configs, v.Scenarios = namesOf(o.Episodes)
-	if s.opt.Audit != nil && !q.Study.Foreign {
+	if s.opt.Audit != nil && !q.Study.Foreign && drawn(q.Study) {
 		v.Audit = q.Study.href() + "audit/"
 	}
 	if err := v.list(q, o); err != nil {
@@ -292,4 +295,10 @@ func matcher(filter string) (func(*logs.EpisodeRow) (bool, error), error) {
 		}
 		return true, nil
 	}, nil
+}
+
+// drawn says whether a sample of verdicts was drawn for people.
+func drawn(st *study) bool {
+	_, err := os.Lstat(filepath.Join(classify.AuditDir(st.Dir), "sample.json"))
+	return err == nil
 }

@@ -45,12 +45,12 @@ func (l *loop) gradeAgain() error {
 }
 
 func (l *loop) endTurn(passed bool) error {
+	e := Event{Kind: EventTurnEnd, Passed: passed}
+	if !passed { // the record ends the turn, and with it what is known of its failed checks
+		e.Why, e.Way = l.why(), l.wayOut()
+	}
 	if err := l.append(logs.TypeTurnEnd, logs.TurnEnd{Passed: passed, AttemptsUsed: l.state.attempt + 1}, true); err != nil {
 		return err
-	}
-	e := Event{Kind: EventTurnEnd, Passed: passed}
-	if !passed {
-		e.Why, e.Way = l.why(), l.wayOut()
 	}
 	l.report(e)
 	return nil

@@ -41,6 +41,9 @@ func TestWhy(t *testing.T) {
 			if len(seen) == 0 {
 				t.Fatal("nothing was said")
 			}
+			if strings.HasPrefix(seen[0].Why, "0 of ") || strings.Contains(seen[0].Why, " 0 of ") {
+				t.Errorf("a failed turn without a failed check: %q", seen[0].Why)
+			}
 			if e := seen[0]; !strings.Contains(e.Why, tt.why) || !strings.Contains(e.Way, tt.way) || tt.way == "" && e.Way != "" || e.Why == "" && tt.kind != EventEnd {
 				t.Errorf("why %q, way %q", e.Why, e.Way)
 			}
