@@ -64,6 +64,9 @@ func (a *auditing) read(d *logs.RunDir) error {
 		return err
 	}
 	a.sample, a.verdicts = s, machines(verdicts)
+	if err := a.split(d); err != nil {
+		return err
+	}
 	a.sort(labels)
 	return nil
 }

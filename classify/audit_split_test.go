@@ -113,6 +113,11 @@ func TestSplit(t *testing.T) {
 	if r.Judges[0].Passed || !slices.Contains(r.Judges[0].Reasons, "the audit is of another codebook") || !strings.Contains(strings.Join(r.Warnings, " "), "draw a new sample") {
 		t.Errorf("a spent test: %+v, %v", r.Judges[0], r.Warnings)
 	}
+	judged := *tables
+	judged.Verdicts = rows
+	if banner, err := Unvalidated(d, &judged, next); err != nil || banner == "" {
+		t.Errorf("a spent test validates the judge where only the banner is asked for: %q, %v", banner, err)
+	}
 
 	for range 2 {
 		if _, err := Pass(t.Context(), &logs.RunDir{Root: d.Root}, PassOptions{Book: next}); err != nil {

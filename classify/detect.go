@@ -36,23 +36,34 @@ func (t *trail) kills() {
 		if !fits && !deadly(c.exit) {
 			continue
 		}
-		b := broadKill(command)
-		if b == nil {
+		all := broadKills(command)
+		if len(all) == 0 {
 			continue
 		}
-		text := clip(strings.TrimSpace(b.text), maxKillText)
 		if !fits {
-			t.add(LeafBroadKill, "S2", "medium", fmt.Sprintf("the command %q ended its own shell", text), c.result)
+			t.add(LeafBroadKill, "S2", "medium", fmt.Sprintf("the command %q ended its own shell", killWords(all[0])), c.result)
 			continue
 		}
-		switch b.does(t.book.program(t.harness), t.prompt()) {
-		case killHits:
-			t.add(LeafBroadKill, "S2", "strong", fmt.Sprintf("the command %q was running when the program was killed, whose process it fits", text), c.at)
-		case killMay:
-			t.add(LeafBroadKill, "S2", "medium", fmt.Sprintf("the command %q was running when the program was killed", text), c.at)
+		program, prompt := t.book.program(t.harness), t.prompt()
+		might := -1
+		for k, b := range all {
+			switch b.does(program, prompt) {
+			case killHits:
+				t.add(LeafBroadKill, "S2", "strong", fmt.Sprintf("the command %q was running when the program was killed, whose process it fits", killWords(b)), c.at)
+				return
+			case killMay:
+				if might < 0 {
+					might = k
+				}
+			}
+		}
+		if might >= 0 {
+			t.add(LeafBroadKill, "S2", "medium", fmt.Sprintf("the command %q was running when the program was killed", killWords(all[might])), c.at)
 		}
 	}
 }
+
+func killWords(b *broad) string { return clip(strings.TrimSpace(b.text), maxKillText) }
 
 // prompt is what the agent was asked for last, as far as the log tells.
 func (t *trail) prompt() string {

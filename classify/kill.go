@@ -38,12 +38,21 @@ var (
 
 // broadKill returns the first broad kill in a shell text, or nil.
 func broadKill(text string) *broad {
+	if all := broadKills(text); len(all) > 0 {
+		return all[0]
+	}
+	return nil
+}
+
+// broadKills are the broad kills in a shell text, in order.
+func broadKills(text string) (all []*broad) {
 	list := commands(text)
 	for i := range list {
 		c := &list[i]
 		if b := c.broad(); b != nil {
 			b.text = c.text
-			return b
+			all = append(all, b)
+			continue
 		}
 		// pids that another command found: kill $(pgrep x), … | xargs kill.
 		from := ""
@@ -62,14 +71,17 @@ func broadKill(text string) *broad {
 				}
 			}
 		}
-		if from != "" {
-			return searched(from, c.text)
+		if from == "" {
+			continue
+		}
+		if b := searched(from, c.text); b != nil {
+			all = append(all, b)
 		}
 	}
 	if m := windowsKill.FindString(text); m != "" {
-		return &broad{text: m, names: namesIn(m)}
+		all = append(all, &broad{text: m, names: namesIn(m)})
 	}
-	return nil
+	return all
 }
 
 var (

@@ -24,7 +24,7 @@ import (
 )
 
 // engineVersion changes whenever the same journal, blobs and codebook give other verdicts.
-const engineVersion = 3
+const engineVersion = 4
 
 // madeFromName is the file beside rules.jsonl that says what its rows were made from.
 const madeFromName = ".rules-made-from"

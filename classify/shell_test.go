@@ -21,6 +21,15 @@ func TestBroadKill(t *testing.T) {
 	}
 }
 
+// A kill that is harmless does not hide the one after it.
+func TestBroadKills(t *testing.T) {
+	for text, want := range map[string]int{"kill $(cat server.pid); pkill -f node": 1, "pkill -f app.py; pkill node": 2, "kill %1; kill 77": 0, "pkill a && lsof -ti:80 | xargs kill": 2} {
+		if got := broadKills(text); len(got) != want {
+			t.Errorf("broadKills(%q): %d, want %d", text, len(got), want)
+		}
+	}
+}
+
 // TestKillDoes: what a kill hits depends on the program's processes and, with -f, on its command lines and the prompt there.
 func TestKillDoes(t *testing.T) {
 	book := Codebook()

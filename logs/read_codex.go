@@ -363,6 +363,7 @@ func (r *codexReader) stream(raw []byte) error {
 			r.harnessSaid(EventEnd, l.Type)
 		}
 	case "turn.completed":
+		r.running = nil // the turn ended in order: what still runs was left in the background
 		if u := l.Usage; u != nil && !r.rollout {
 			r.harnessSaid(EventNotice, "tokens of all turns so far: "+pairs("input", fmt.Sprint(number(u.Input)), "cached", fmt.Sprint(number(u.Cached)), "output", fmt.Sprint(number(u.Output))))
 		}

@@ -63,6 +63,24 @@ func TestProgramBundles(t *testing.T) {
 	checkGolden(t, "bundles.golden", all.String())
 }
 
+// A command that was left running when a turn of Codex ended in order is no call that nothing came back from.
+func TestCodexLeftRunning(t *testing.T) {
+	t.Parallel()
+	const begun = `{"type":"thread.started","thread_id":"x"}
+{"type":"turn.started"}
+{"type":"item.started","item":{"id":"i1","type":"command_execution","command":"./start.sh","status":"in_progress"}}
+`
+	for end, want := range map[string]string{
+		"": "tool_call",
+		`{"type":"item.completed","item":{"id":"i2","type":"agent_message","text":"Done."}}` + "\n" + `{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}` + "\n": "end",
+	} {
+		got, problems := programEvents(t, "codex", []LogFile{{Name: "stdout", Data: []byte(begun + end)}})
+		if len(problems) > 0 || len(got) == 0 || !strings.Contains(got[len(got)-1], want) {
+			t.Errorf("%q: %q, %v", end, got, problems)
+		}
+	}
+}
+
 // A log that was cut anywhere, or into which a bad line came, keeps every event that stands whole in it, and says what
 // could not be read.
 func TestTornProgramLogs(t *testing.T) {
