@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"os"
 	"path/filepath"
 	"time"
@@ -13,6 +14,13 @@ import (
 
 	"github.com/stint-bench/stint/cmd/stint/internal/fleet"
 	"github.com/stint-bench/stint/cmd/stint/internal/study"
+)
+
+// The times of leases that are used unless others are given.
+const (
+	usualLease     = time.Minute
+	usualHeartbeat = 10 * time.Second
+	usualSelfStop  = 45 * time.Second
 )
 
 // offerFlags let other machines run the episodes of a run.
@@ -31,23 +39,43 @@ func (f *offerFlags) flags(fl *pflag.FlagSet) {
 	fl.StringVar(&f.queue, "queue", "", "let workers run the episodes: use the NATS JetStream cluster at `URL`, or at the one that a file holds")
 	fl.IntVar(&f.replicas, "replicas", 1, "with --queue: copies that the cluster keeps of everything")
 	fl.StringVar(&f.blobs, "blobs", "", "with --listen or --queue: a `FOLDER` that all machines see, for journals and snapshots (default: the queue's object store)")
-	fl.DurationVar(&f.lease, "lease", time.Minute, "another worker takes an episode after so long without a heartbeat")
-	fl.DurationVar(&f.heartbeat, "heartbeat", 10*time.Second, "how often a worker says that it lives")
-	fl.DurationVar(&f.selfStop, "self-stop", 45*time.Second, "a worker stops its agent after so long without an answer to its heartbeats")
+	fl.DurationVar(&f.lease, "lease", usualLease, "another worker takes an episode after so long without a heartbeat")
+	fl.DurationVar(&f.heartbeat, "heartbeat", usualHeartbeat, "how often a worker says that it lives")
+	fl.DurationVar(&f.selfStop, "self-stop", usualSelfStop, "a worker stops its agent after so long without an answer to its heartbeats")
 }
 
 // some says whether others run the episodes.
 func (f *offerFlags) some() bool { return f.listen != "" || f.queue != "" }
 
-// again is the part of the command that resumes such a run.
+// again is the part of the command that resumes such a run. A password is left out.
 func (f *offerFlags) again() string {
-	switch {
-	case f.listen != "":
-		return " --listen " + shellQuote(f.listen)
-	case f.queue != "":
-		return " --queue " + shellQuote(f.queue)
+	if !f.some() {
+		return ""
 	}
-	return ""
+	out := " --listen " + shellQuote(f.listen)
+	if f.queue != "" {
+		queue := f.queue
+		if u, err := url.Parse(queue); err == nil && u.User != nil {
+			u.User = url.User("USER:PASSWORD")
+			queue, _ = url.PathUnescape(u.String())
+		}
+		out = " --queue " + shellQuote(queue)
+	}
+	if f.replicas != 1 {
+		out += fmt.Sprint(" --replicas ", f.replicas)
+	}
+	if f.blobs != "" {
+		out += " --blobs " + shellQuote(f.blobs)
+	}
+	for _, d := range []struct {
+		name      string
+		is, usual time.Duration
+	}{{"lease", f.lease, usualLease}, {"heartbeat", f.heartbeat, usualHeartbeat}, {"self-stop", f.selfStop, usualSelfStop}} {
+		if d.is != d.usual {
+			out += fmt.Sprintf(" --%s %v", d.name, d.is)
+		}
+	}
+	return out
 }
 
 // prepare changes the options of a run so that workers run it. Call end when the run has returned.
@@ -57,8 +85,14 @@ func (f *offerFlags) prepare(ctx context.Context, e *env, s *study.Study, opt *s
 		return nil, inputErrorf("leave one out", "--listen serves a queue, --queue uses one that is there")
 	case !f.some():
 		return func() {}, nil
+	case opt.RetryStopped:
+		return nil, inputErrorf("try them here: leave --listen and --queue out", "a queue takes one result of an episode, so stopped ones are not tried again through it")
+	case opt.GradeNone:
+		return nil, inputErrorf("leave it out", "--grade none is for runs of this machine")
+	case opt.Jobs > 0 || opt.PerModel > 0:
+		return nil, inputErrorf("give --jobs to each stint worker; jobs.per_model of the study holds over all of them", "--jobs and --per-model are of one machine")
 	}
-	terms := fleet.Terms{Lease: f.lease, Heartbeat: f.heartbeat, SelfStop: f.selfStop, PerModel: s.Jobs.PerModel, MaxChecks: opt.MaxChecks, Retry: opt.RetryStopped, Blobs: f.blobs}
+	terms := fleet.Terms{Lease: f.lease, Heartbeat: f.heartbeat, SelfStop: f.selfStop, PerModel: s.Jobs.PerModel, MaxChecks: opt.MaxChecks, Blobs: f.blobs}
 	if err := terms.Check(); err != nil {
 		return nil, err
 	}
@@ -79,7 +113,7 @@ func (f *offerFlags) prepare(ctx context.Context, e *env, s *study.Study, opt *s
 	}
 	opt.Elsewhere = true
 	opt.Queue, end = fleet.Offer(ctx, s, fleet.OfferOptions{
-		Dir: opt.Dir, Listen: f.listen, Queue: queue, Replicas: f.replicas, Terms: terms, MaxUSD: maxUSD,
+		Dir: opt.Dir, Listen: f.listen, Queue: queue, Replicas: f.replicas, Terms: terms, MaxUSD: maxUSD, FlagUSD: opt.MaxUSD,
 		Open:    func() { e.say("workers join with: %s worker --join %s", e.Self, shellQuote(fleet.JoinFile(opt.Dir))) },
 		Version: study.BuildVersion(), Now: e.Now, Progress: opt.Progress, Say: func(text string) { e.say("%s", clean(text)) },
 	})
@@ -109,12 +143,19 @@ address in it.`,
 			if opt.Join, err = fleet.ReadJoin(join); err != nil {
 				return err
 			}
+			if opt.Dir == "" {
+				cache, err := os.UserCacheDir()
+				if err != nil {
+					return inputErrorf("name a folder with -o", "there is no folder to work in: %v", err)
+				}
+				opt.Dir = filepath.Join(cache, "stint", "worker")
+			}
 			return work(cmd.Context(), e, opt)
 		},
 	}
 	fl := cmd.Flags()
 	fl.StringVar(&join, "join", "", "`URL` of the queue, or a file that holds it")
-	fl.StringVarP(&opt.Dir, "out", "o", filepath.Join(os.TempDir(), "stint-worker"), "folder to work in; what is finished is handed in and removed")
+	fl.StringVarP(&opt.Dir, "out", "o", "", "folder to work in; what is handed in is removed from it (default: stint/worker in the user's cache)")
 	fl.IntVar(&opt.Jobs, "jobs", 0, "episodes at once (default from the study, else from the machine)")
 	fl.StringSliceVar(&opt.Classes, "class", nil, "take only episodes of this `CLASS`: sim (simulated) or real (default all)")
 	return cmd

@@ -74,7 +74,7 @@ func StartBroker(addr, dir, key string) (*Broker, error) {
 		return nil, err
 	}
 	opt := &server.Options{
-		ServerName: "stint", Host: host, Port: port, JetStream: true, StoreDir: dir, NoSigs: true, NoLog: true,
+		ServerName: "stint", Host: host, Port: port, JetStream: true, StoreDir: dir, SyncAlways: true, NoSigs: true, NoLog: true,
 		JetStreamMaxStore: -1, MaxPayload: 8 << 20, Users: b.users(key), DisableJetStreamBanner: true,
 	}
 	if !loopback(host) {

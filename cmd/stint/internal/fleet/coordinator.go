@@ -20,12 +20,13 @@ import (
 
 // OfferOptions say how a study is offered to workers.
 type OfferOptions struct {
-	Dir      string // the run directory
-	Listen   string // address of a server in this process; "" = Queue is one elsewhere
-	Queue    string // address of a JetStream cluster
-	Replicas int    // of everything, in a cluster; 0 = 1
-	Terms    Terms  // times and limits; the rest is filled in
-	MaxUSD   float64
+	Dir      string  // the run directory
+	Listen   string  // address of a server in this process; "" = Queue is one elsewhere
+	Queue    string  // address of a JetStream cluster
+	Replicas int     // of everything, in a cluster; 0 = 1
+	Terms    Terms   // times and limits; the rest is filled in
+	MaxUSD   float64 // what the study may cost; 0 = no limit
+	FlagUSD  float64 // what the command line says of it, which no order raises; 0 = nothing
 	Version  string
 	Progress func(study.Event)
 	Say      func(string) // what a person should know
@@ -49,9 +50,11 @@ type coordinator struct {
 	place  *collection // where results go
 	lock   *hold
 
+	taking  sync.Mutex // held while something is put into the directory
 	mu      sync.Mutex
 	missing map[string]*collected
-	usd     map[string]float64
+	usd     map[string]float64 // what the episodes have cost that this coordinator heard of, by id
+	paid    float64            // beyond that: before it began, and by workers that lost an episode
 	orders  orders
 	spent   error
 	errs    []error
@@ -104,6 +107,9 @@ func (c *coordinator) open(ctx context.Context, pending []study.Job) error {
 		return err
 	}
 	c.place = &collection{opt: CollectOptions{Dir: c.opt.Dir, Now: c.opt.Now}, study: c.study, dir: &logs.RunDir{Root: c.opt.Dir}, out: &Collected{Dir: c.opt.Dir}}
+	if err := c.place.mend(); err != nil {
+		return err
+	}
 	contents, err := c.study.Contents(c.place.dir)
 	if err != nil {
 		return err
@@ -111,10 +117,36 @@ func (c *coordinator) open(ctx context.Context, pending []study.Job) error {
 	for _, e := range c.missing {
 		e.content = contents[e.Scenario]
 	}
+	if err := c.countPaid(ctx); err != nil {
+		return err
+	}
 	if err := c.terms(ctx, len(pending)); err != nil {
 		return err
 	}
 	return c.submit(ctx, pending)
+}
+
+// countPaid sums what the study has cost before this coordinator: in the directory, and of episodes that are handed in
+// but not finished.
+func (c *coordinator) countPaid(ctx context.Context) error {
+	var err error
+	if c.paid, err = study.SpentUSD(c.place.dir, c.opt.Now()); err != nil {
+		return err
+	}
+	for id := range c.missing {
+		e, err := c.link.leases.Get(ctx, id)
+		if errors.Is(err, jetstream.ErrKeyNotFound) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("reading the lease of %s: %w", id, err)
+		}
+		var l Lease
+		if json.Unmarshal(e.Value(), &l) == nil && l.USD != nil && *l.USD > 0 {
+			c.usd[id] = *l.USD
+		}
+	}
+	return nil
 }
 
 // address starts the server if it is ours, and writes the address for workers into a file.
@@ -236,7 +268,7 @@ func (c *coordinator) watch(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	go func() {
-		if why := c.lock.beat(ctx, func() {}); why != nil {
+		if why := c.lock.beat(ctx, func(context.Context) {}); why != nil {
 			cancel(fmt.Errorf("coordinating: %w", why))
 		}
 	}()
@@ -304,8 +336,11 @@ func (c *coordinator) event(m *nats.Msg) {
 		return
 	}
 	c.mu.Lock()
-	if ev.USD != nil {
-		c.usd[ev.Episode] = *ev.USD
+	if usd := ev.USD; usd != nil && *usd >= 0 && c.missing[ev.Episode] != nil {
+		if was := c.usd[ev.Episode]; *usd < was { // another worker began again behind what the last one had paid
+			c.paid += was - *usd
+		}
+		c.usd[ev.Episode] = *usd
 	}
 	c.mu.Unlock()
 	if c.opt.Progress != nil {
@@ -317,7 +352,7 @@ func (c *coordinator) event(m *nats.Msg) {
 func (c *coordinator) overspent() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	sum := 0.0
+	sum := c.paid
 	for _, usd := range c.usd {
 		sum += usd
 	}
@@ -368,7 +403,7 @@ func (c *coordinator) result(ctx context.Context, o *Outcome) error {
 	if e == nil {
 		return nil // it is there already
 	}
-	if err := c.bring(ctx, e, o); err != nil {
+	if err := c.fetch(ctx, e, o, func(from *logs.RunDir) error { return c.taken(ctx, e, from) }); err != nil {
 		return err
 	}
 	c.mu.Lock()
@@ -377,14 +412,15 @@ func (c *coordinator) result(ctx context.Context, o *Outcome) error {
 	return nil
 }
 
-// wasted keeps the journal of a worker that lost its lease beside the episode.
+// wasted keeps the journal of a worker that lost its lease beside the episode, whatever its end: which one counts was
+// decided by the result.
 func (c *coordinator) wasted(ctx context.Context, o *Outcome) error {
+	contents, err := c.study.Contents(c.place.dir)
+	if err != nil {
+		return err
+	}
 	e := &collected{MissingEpisode: MissingEpisode{ID: o.Episode}}
 	for _, p := range c.study.Episodes() {
-		contents, err := c.study.Contents(c.place.dir)
-		if err != nil {
-			return err
-		}
 		if logs.EpisodeID(c.study.Name, p.Config, contents[p.Scenario], p.Repeat) == o.Episode {
 			e.PlannedEpisode, e.content = p, contents[p.Scenario]
 		}
@@ -392,11 +428,20 @@ func (c *coordinator) wasted(ctx context.Context, o *Outcome) error {
 	if e.Config == "" {
 		return nil
 	}
-	return c.bring(ctx, e, o)
+	return c.fetch(ctx, e, o, func(from *logs.RunDir) error {
+		j, err := c.place.copyOf(e, from, false)
+		if err != nil || j == nil {
+			return err
+		}
+		return c.place.keepJournal(e.ID, j)
+	})
 }
 
-// bring fetches what was handed in, verifies it and puts it into the directory by the rules of a collection.
-func (c *coordinator) bring(ctx context.Context, e *collected, o *Outcome) error {
+// fetch fetches what was handed in and gives it to a function as a run directory of its own. One at a time: what they
+// prepare in the directory has one name for an episode.
+func (c *coordinator) fetch(ctx context.Context, e *collected, o *Outcome, use func(from *logs.RunDir) error) error {
+	c.taking.Lock()
+	defer c.taking.Unlock()
 	from := &logs.RunDir{Root: filepath.Join(QueueDir(c.opt.Dir), "in", fmt.Sprintf("%s-%d", o.Episode, o.Epoch))}
 	defer os.RemoveAll(from.Root)
 	scratch := filepath.Join(QueueDir(c.opt.Dir), "in")
@@ -408,7 +453,7 @@ func (c *coordinator) bring(ctx context.Context, e *collected, o *Outcome) error
 		return err
 	})
 	if err == nil {
-		err = c.taken(ctx, e, from)
+		err = use(from)
 	}
 	var damaged *DamagedError
 	if errors.As(err, &damaged) {
@@ -430,6 +475,7 @@ func (c *coordinator) taken(ctx context.Context, e *collected, from *logs.RunDir
 		}
 	}
 	e.copies = sorted(e.copies)
+	c.place.out.Refused = nil
 	if err := c.place.takeBest(ctx, e); err != nil {
 		return err
 	}

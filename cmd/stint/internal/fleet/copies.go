@@ -233,13 +233,14 @@ const (
 
 // bring verifies an episode and prepares its folder beside the place that it will have.
 func (c *collection) bring(ctx context.Context, id string, j *journalCopy) (coming string, err error) {
-	coming = filepath.Join(c.dir.EpisodesDir(), comingPrefix+id)
+	folder := filepath.Join(c.dir.EpisodesDir(), comingPrefix+id)
+	coming = folder
 	if err := os.RemoveAll(coming); err != nil {
 		return "", err
 	}
 	defer func() {
 		if err != nil {
-			os.RemoveAll(coming)
+			os.RemoveAll(folder)
 		}
 	}()
 	blobs, err := logs.OpenBlobs(filepath.Join(coming, "blobs"))

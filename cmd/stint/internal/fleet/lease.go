@@ -158,31 +158,45 @@ func (h *hold) now() Lease {
 	return h.lease
 }
 
+// silent is for how long the queue has confirmed nothing; the error says that the lease went to another worker.
+func (h *hold) silent() (time.Duration, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.mono().Sub(h.confirmed), h.lost
+}
+
 // beat keeps the lease until ctx ends. It returns why the episode must be left: errLost, errSilent, or nil with ctx.
-// also is called beside every heartbeat.
-func (h *hold) beat(ctx context.Context, also func()) error {
+// also is called after every heartbeat that was confirmed.
+func (h *hold) beat(ctx context.Context, also func(context.Context)) error {
 	tick := time.NewTicker(h.terms.Heartbeat)
 	defer tick.Stop()
 	for {
+		silent, lost := h.silent()
+		left := h.terms.SelfStop - silent
+		switch {
+		case lost != nil:
+			return lost
+		case left <= 0:
+			return errSilent
+		}
 		select {
 		case <-ctx.Done():
 			return nil
+		case <-time.After(left):
+			continue
 		case <-tick.C:
 		}
-		also()
-		asking, cancel := context.WithTimeout(ctx, h.terms.Heartbeat)
+		asking, cancel := context.WithTimeout(ctx, min(h.terms.Heartbeat, left))
 		err := h.change(asking, func(l *Lease) { l.Beats++ })
+		if err == nil {
+			also(asking)
+		}
 		cancel()
-		h.mu.Lock()
-		silent := h.mono().Sub(h.confirmed)
-		h.mu.Unlock()
 		switch {
 		case ctx.Err() != nil:
 			return nil
 		case errors.Is(err, errLost):
 			return errLost
-		case silent >= h.terms.SelfStop:
-			return errSilent
 		}
 	}
 }

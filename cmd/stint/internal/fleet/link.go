@@ -42,7 +42,6 @@ type Terms struct {
 	SelfStop  time.Duration `json:"self_stop"` // a worker stops its agent after so long without a confirmed heartbeat
 	PerModel  int           `json:"per_model"` // episodes of one model at once, over all workers; 0 = no limit
 	MaxChecks int           `json:"max_checks"`
-	Retry     bool          `json:"retry_stopped"`
 	Blobs     string        `json:"blobs"` // folder that all hosts see; "" = the object store of the queue
 }
 

@@ -42,6 +42,10 @@ func (c *coordinator) Obey(all *study.Control, news []study.Order) {
 	}
 	if all.Limits.MaxUSD != nil {
 		c.opt.MaxUSD = *all.Limits.MaxUSD
+		if c.opt.FlagUSD > 0 {
+			c.opt.MaxUSD = min(c.opt.MaxUSD, c.opt.FlagUSD)
+		}
+		c.spent, c.orders.Spent = nil, "" // said again if it still holds
 	}
 	c.mu.Unlock()
 	if c.link == nil {

@@ -61,6 +61,7 @@ type worker struct {
 
 	consumers []jetstream.Consumer
 	jobs      map[string]study.Job
+	failed    map[string]failure // episodes that failed here, by id
 
 	mu      sync.Mutex
 	slots   chan struct{}
@@ -96,7 +97,7 @@ func Work(ctx context.Context, opt WorkOptions) (*Worked, error) {
 	if opt.Stderr == nil {
 		opt.Stderr = func(string) {}
 	}
-	w := &worker{opt: opt, held: map[*study.Claim]*job{}, byID: map[string]*job{}, jobs: map[string]study.Job{}}
+	w := &worker{opt: opt, held: map[*study.Claim]*job{}, byID: map[string]*job{}, failed: map[string]failure{}, jobs: map[string]study.Job{}}
 	host, err := os.Hostname()
 	if err != nil {
 		host = "unknown"
@@ -126,7 +127,7 @@ func Work(ctx context.Context, opt WorkOptions) (*Worked, error) {
 				opt.Progress(ev)
 			}
 		},
-		Dir: w.dir.Root, Jobs: opt.Jobs, MaxChecks: w.terms.MaxChecks, RetryStopped: w.terms.Retry, Version: opt.Version, Queue: w.take,
+		Dir: w.dir.Root, Jobs: opt.Jobs, MaxChecks: w.terms.MaxChecks, Version: opt.Version, Queue: w.take,
 	})
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -178,7 +179,7 @@ func (w *worker) join(ctx context.Context) error {
 
 // fetchStudy makes the worker's run directory: the study as frozen by the coordinator, and its scenarios.
 func (w *worker) fetchStudy(ctx context.Context) (*study.Study, error) {
-	if err := os.MkdirAll(w.opt.Dir, 0o755); err != nil {
+	if err := os.MkdirAll(w.opt.Dir, 0o700); err != nil {
 		return nil, fmt.Errorf("making the worker's folder: %w", err)
 	}
 	var err error
@@ -317,6 +318,10 @@ func (w *worker) claim(ctx context.Context, m jetstream.Msg) *study.Claim {
 		_ = m.NakWithDelay(w.terms.Lease)
 		return nil
 	}
+	if w.waitsAfterFailure(id) { // others may do better meanwhile
+		_ = m.NakWithDelay(w.terms.Lease)
+		return nil
+	}
 	if has, err := w.link.hasResult(ctx, id); err != nil || has {
 		if has {
 			_ = m.DoubleAck(ctx)
@@ -342,9 +347,9 @@ func (w *worker) claim(ctx context.Context, m jetstream.Msg) *study.Claim {
 	x := &job{hold: h, model: j.Model, message: m, cancel: cancel, beating: stop, beat: make(chan struct{})}
 	go func() { // from now on, restoring included
 		defer close(x.beat)
-		also := func() {
+		also := func(ctx context.Context) {
 			_ = m.InProgress()
-			_ = w.quota.keep(beating, w.me.Owner, j.Model, id)
+			_ = w.quota.keep(ctx, w.me.Owner, j.Model, id)
 		}
 		if why := h.beat(beating, also); why != nil {
 			cancel(why)
@@ -356,7 +361,8 @@ func (w *worker) claim(ctx context.Context, m jetstream.Msg) *study.Claim {
 	})
 	if err != nil {
 		w.fail(fmt.Errorf("restoring the episode %s: %w", id, err))
-		w.giveBack(x, w.terms.Lease)
+		w.failedIn(id)
+		w.giveBack(x, false)
 		return nil
 	}
 	if l := x.now(); l.Epoch-l.Since > episode.MaxStalled {
@@ -377,7 +383,7 @@ func (w *worker) handed(ctx context.Context, ev study.Event) {
 	x := w.byID[ev.Episode]
 	w.mu.Unlock()
 	if b, err := json.Marshal(ev); err == nil {
-		_ = w.link.conn.Publish("evt."+w.link.key+"."+ev.Episode, b) // its loss does no harm
+		_ = w.link.conn.Publish("evt."+w.link.key+"."+ev.Episode, b) // a loss only shows late
 	}
 	if x == nil || ev.Kind != episode.EventTurnEnd {
 		return
@@ -401,35 +407,81 @@ func (w *worker) Deliver(c *study.Claim, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), w.terms.SelfStop)
 	defer cancel()
 	why := context.Cause(c.Context)
+	var kept error // why the folder is not handed in
 	switch {
 	case errors.Is(why, errLost) || errors.Is(why, errSilent):
-		w.waste(ctx, x)
+		kept = w.waste(ctx, x)
 		w.opt.Stderr(fmt.Sprintf("%s was left: %v", c.PlannedEpisode, why))
 		w.count(func(o *Worked) { o.Lost++ })
 		x.stop(errLost)
 	case err == nil:
 		switch err := w.finish(ctx, x); {
 		case errors.Is(err, errLost) || errors.Is(err, errTwice): // it comes too late: the result of another worker stands
-			w.waste(ctx, x)
+			kept = w.waste(ctx, x)
 			w.opt.Stderr(fmt.Sprintf("%s came too late: %v", c.PlannedEpisode, err))
 			w.count(func(o *Worked) { o.Lost++ })
 			x.stop(err)
 		case err != nil:
+			kept = err
 			w.fail(fmt.Errorf("handing in %s: %w", c.PlannedEpisode, err))
-			w.giveBack(x, w.terms.Heartbeat)
+			w.failedIn(c.ID)
+			w.giveBack(x, false)
 		default:
 			w.count(func(o *Worked) { o.Done++ })
 		}
 	default:
-		if held := (*heldByOrder)(nil); why == nil && !errors.As(err, &held) {
+		held := (*heldByOrder)(nil)
+		orderly := why != nil || errors.As(err, &held)
+		if !orderly {
 			w.fail(err)
+			w.failedIn(c.ID)
 		}
-		w.save(ctx, x)
-		w.giveBack(x, w.terms.Heartbeat)
+		kept = w.save(ctx, x)
+		w.giveBack(x, orderly)
 	}
-	if err := os.RemoveAll(w.dir.EpisodeDir(c.ID)); err != nil {
+	if err := w.clear(c, x, kept); err != nil {
 		w.fail(err)
 	}
+}
+
+// clear removes the folder of an episode that was handed in; one that was not is kept, since nobody else has it.
+func (w *worker) clear(c *study.Claim, x *job, why error) error {
+	dir := w.dir.EpisodeDir(c.ID)
+	if why == nil {
+		return os.RemoveAll(dir)
+	}
+	to := filepath.Join(w.opt.Dir, "kept", fmt.Sprintf("%s-%d", c.ID, x.now().Epoch))
+	w.opt.Stderr(fmt.Sprintf("%s could not be handed in and is kept in %s: %v", c.PlannedEpisode, to, why))
+	if err := os.MkdirAll(filepath.Dir(to), 0o700); err != nil {
+		return err
+	}
+	return os.Rename(dir, to)
+}
+
+// maxHostFailures is after how many episodes that failed here, or failures of one, a worker takes no more: it is the host
+// then.
+const maxHostFailures = 3
+
+// failure says how often an episode failed on this host, and when last.
+type failure struct {
+	times int
+	last  time.Time
+}
+
+// failedIn remembers an episode that failed on this host.
+func (w *worker) failedIn(id string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.failed[id] = failure{w.failed[id].times + 1, time.Now()}
+	w.stopped = w.stopped || len(w.failed) >= maxHostFailures || w.failed[id].times >= maxHostFailures
+}
+
+// waitsAfterFailure says whether it is too early to try an episode here again.
+func (w *worker) waitsAfterFailure(id string) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	f := w.failed[id]
+	return f.times > 0 && time.Since(f.last) < w.terms.Lease
 }
 
 func (w *worker) count(f func(*Worked)) {
@@ -457,23 +509,29 @@ func (x *job) stop(why error) {
 	x.cancel(why)
 }
 
-// giveBack lets others take the episode at once.
-func (w *worker) giveBack(x *job, delay time.Duration) {
+// giveBack lets others take the episode at once. What was left in order is no sign of an episode that kills its workers.
+func (w *worker) giveBack(x *job, orderly bool) {
 	x.stop(context.Canceled)
 	ctx, cancel := context.WithTimeout(context.Background(), queueWait)
 	defer cancel()
 	_ = w.quota.leave(ctx, w.me.Owner, x.model, x.episode)
-	if err := x.change(ctx, func(l *Lease) { l.Released = true }); err == nil {
-		_ = x.message.NakWithDelay(min(delay, time.Second))
+	err := x.change(ctx, func(l *Lease) {
+		l.Released = true
+		if orderly {
+			l.Since = l.Epoch
+		}
+	})
+	if err == nil {
+		_ = x.message.NakWithDelay(min(w.terms.Heartbeat, time.Second))
 	}
 }
 
 // save hands in what an interrupted episode has beyond its last turn: its void attempt is part of what was paid.
-func (w *worker) save(ctx context.Context, x *job) {
+func (w *worker) save(ctx context.Context, x *job) error {
 	if err := x.sender.send(ctx); err != nil {
-		return
+		return err
 	}
-	_ = x.change(ctx, func(l *Lease) { l.parcel = x.sender.parcel })
+	return x.change(ctx, func(l *Lease) { l.parcel = x.sender.parcel })
 }
 
 // finish hands the episode in and publishes its result, and only then tells the queue that the message is done with:
@@ -517,16 +575,17 @@ func endOf(path string) (*logs.EpisodeEnd, error) {
 }
 
 // waste hands in the journal of an episode that went to another worker: what it cost is counted.
-func (w *worker) waste(ctx context.Context, x *job) {
+func (w *worker) waste(ctx context.Context, x *job) error {
 	if err := x.sender.send(ctx); err != nil {
-		return
+		return err
 	}
 	l := x.now()
 	b, err := json.Marshal(Outcome{Episode: x.episode, Epoch: l.Epoch, Owner: l.Owner, parcel: x.sender.parcel})
 	if err != nil {
-		return
+		return err
 	}
-	_, _ = w.link.js.Publish(ctx, "waste."+w.link.key+"."+x.episode, b)
+	_, err = w.link.js.Publish(ctx, "waste."+w.link.key+"."+x.episode, b)
+	return err
 }
 
 // Result implements study.Queue.

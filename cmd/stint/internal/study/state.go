@@ -110,6 +110,9 @@ func lastLine(path string) ([]byte, error) {
 	return b[i+1:], nil
 }
 
+// SpentUSD is what the episodes of a run directory have cost before a time, in dollars.
+func SpentUSD(d *logs.RunDir, before time.Time) (float64, error) { return spentUSD(d, before) }
+
 // spentUSD sums what the journals of a run directory say was paid before a time, void attempts included: a study budget
 // holds over all runs in it.
 func spentUSD(d *logs.RunDir, before time.Time) (float64, error) {
