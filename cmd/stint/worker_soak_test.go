@@ -29,8 +29,9 @@ type soak struct {
 }
 
 var (
-	shortSoak = soak{repeats: 2, scenarios: 8, delay: 700 * time.Millisecond, jobs: "2", times: quick, every: 3500 * time.Millisecond, stopped: 9 * time.Second, atLeast: 4, limit: 4 * time.Minute}
-	longSoak  = soak{repeats: 10, scenarios: 25, delay: time.Second, jobs: "3", times: []string{"--lease", "5s", "--heartbeat", "500ms", "--self-stop", "3500ms"},
+	shortSoak = soak{repeats: 2, scenarios: 8, delay: 700 * time.Millisecond, jobs: "2", times: []string{"--lease", "5s", "--heartbeat", "500ms", "--self-stop", "3500ms"},
+		every: 4 * time.Second, stopped: 12 * time.Second, atLeast: 4, limit: 4 * time.Minute}
+	longSoak = soak{repeats: 10, scenarios: 25, delay: time.Second, jobs: "3", times: []string{"--lease", "5s", "--heartbeat", "500ms", "--self-stop", "3500ms"},
 		every: 15 * time.Second, stopped: 18 * time.Second, atLeast: 18, limit: 30 * time.Minute}
 )
 
