@@ -33,7 +33,7 @@ sandbox: {kind: none}
 `
 
 // quick are times with which a dead worker is followed within seconds.
-var quick = []string{"--lease", "3s", "--heartbeat", "250ms", "--self-stop", "2s"}
+var quick = []string{"--lease", "6s", "--heartbeat", "500ms", "--self-stop", "4s"}
 
 // fleet is a study that is offered to workers on this machine.
 type fleetRun struct {
