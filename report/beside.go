@@ -143,6 +143,11 @@ func (b *BesideStudy) putTogether(here *Comparison) {
 			all.Configs = append(all.Configs, r)
 		}
 	}
+	for _, c := range []*Comparison{here, b.Comparison} {
+		if all.verdicts && c.Banner != "" && !strings.Contains(all.Banner, c.Banner) {
+			all.Banner = strings.TrimPrefix(all.Banner+". "+c.Banner, ". ")
+		}
+	}
 	b.both = all
 }
 

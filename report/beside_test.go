@@ -1,7 +1,10 @@
 package report
 
 import (
+	"bufio"
+	"bytes"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -54,6 +57,31 @@ func TestBesideSameScenarios(t *testing.T) {
 	}
 	if s := b.sentence(); !strings.Contains(s, "the other x: opencode passed ") || !strings.Contains(s, "the same 20 scenarios, by their names") {
 		t.Error(s)
+	}
+}
+
+// A judge of the other study whom nobody validated is said wherever its causes stand beside ours.
+func TestBesideBanner(t *testing.T) {
+	compared := func(banner string) *Comparison {
+		set := harnesses(false)
+		for i := range set.Rows {
+			set.Rows[i].EndL1 = "drift"
+		}
+		c := mustCompare(t, set, CompareOptions{Episodes: true})
+		c.Banner = banner
+		return c
+	}
+	b := besideOf(t, Input{Study: "a", Comparison: compared(""), With: &OtherStudy{Study: "b", Comparison: compared("NOT VALIDATED: there")}})
+	rep := &Report{Comparison: compared(""), With: b}
+	page := rep.besideSection(nil, func(*sectionView, string) bool { return false })
+	var text bytes.Buffer
+	w := bufio.NewWriter(&text)
+	rep.markdownBeside(w)
+	if err := w.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Contains(page.First, "NOT VALIDATED: there.") || !strings.Contains(text.String(), "NOT VALIDATED: there") {
+		t.Errorf("page %q, Markdown %s", page.First, text.String())
 	}
 }
 

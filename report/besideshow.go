@@ -71,6 +71,9 @@ func (b *BesideStudy) tables() []table {
 func (rep *Report) besideSection(index map[string]string, draw func(*sectionView, string) bool) sectionView {
 	b := rep.With
 	s := sectionView{ID: "beside", Title: "Beside " + Clean(b.there)}
+	if text := b.both.bannerSentence(); text != "" {
+		s.First = append(s.First, text)
+	}
 	draw(&s, besideFigure)
 	own := make(map[string]string, len(index))
 	for config, n := range index {
@@ -96,6 +99,9 @@ func (rep *Report) besideSection(index map[string]string, draw func(*sectionView
 func (rep *Report) markdownBeside(w *bufio.Writer) {
 	b := rep.With
 	fmt.Fprintf(w, "\n## Beside %s\n\n%s\n", escapeMarkdown(b.there), escapeMarkdown(b.sentence()))
+	if text := b.both.bannerSentence(); text != "" {
+		fmt.Fprintf(w, "\n**%s**\n", escapeMarkdown(text))
+	}
 	for _, t := range b.tables() {
 		for i := range t.columns {
 			t.columns[i].over = "" // Markdown has no heading over several columns

@@ -5,6 +5,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"unicode"
 )
@@ -163,7 +164,11 @@ func (rep *Report) latexFiles(figures []Figure) map[string][]byte {
 		b := bufio.NewWriter(&out)
 		fmt.Fprintf(b, "%% %s. Needs \\usepackage{booktabs}, \\usepackage[T1]{fontenc} and \\usepackage{textcomp}.\n", Clean(t.caption))
 		t.latex(b)
-		if s := c.bannerSentence(); s != "" && (t.name == "configurations" || t.name == "causes") {
+		s := c.bannerSentence()
+		if t.name == besideFigure && rep.With != nil {
+			s = rep.With.both.bannerSentence()
+		}
+		if s != "" && slices.Contains([]string{"configurations", "causes", besideFigure}, t.name) {
 			fmt.Fprintf(b, "\\par\\noindent{\\footnotesize\\textbf{%s}}\\par\n", escapeTeX(s))
 		}
 		b.Flush()

@@ -221,19 +221,24 @@ func (rep *Report) sections(in Input, figures map[string]*figureView) []sectionV
 	if rep.With != nil {
 		out = append(out, rep.besideSection(index, draw))
 	}
+	out = append(out, c.lastSections(notes)...)
+	return append(out, rep.runSection(in, index, show))
+}
+
+// lastSections are the methods, and the notes and warnings if there are any.
+func (c *Comparison) lastSections(notes *footnotes) []sectionView {
 	methods := sectionView{ID: "methods", Title: "Methods"}
 	for p := range strings.SplitSeq(c.methods(), "\n\n") {
 		methods.Parts = append(methods.Parts, partView{Text: p})
 	}
-	out = append(out, methods)
 	warned := sectionView{ID: "warnings", Title: "Notes and warnings", Warnings: c.warningGroups()}
 	for i, text := range notes.all(func(where string) string { return Clean(c.shortWhere(where)) }) {
 		warned.Notes = append(warned.Notes, noteView{i + 1, text})
 	}
-	if len(warned.Notes)+len(warned.Warnings) > 0 {
-		out = append(out, warned)
+	if len(warned.Notes)+len(warned.Warnings) == 0 {
+		return []sectionView{methods}
 	}
-	return append(out, rep.runSection(in, index, show))
+	return []sectionView{methods, warned}
 }
 
 // whySection says why runs failed, or what it takes to know.

@@ -137,11 +137,9 @@ func (v *compareView) turns(st *study, eps [2]*episode) {
 		} else {
 			t.Label = b.Label
 		}
-		t.Apart = a != nil && b != nil && passed(a) != passed(b)
+		t.Apart = a != nil && b != nil && a.Passed != nil && b.Passed != nil && *a.Passed != *b.Passed
 		v.Both += boolInt(a != nil && b != nil)
 		v.Apart += boolInt(t.Apart)
 		v.Turns = append(v.Turns, t)
 	}
 }
-
-func passed(t *turnLine) bool { return t != nil && t.Passed != nil && *t.Passed }

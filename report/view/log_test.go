@@ -182,8 +182,10 @@ func TestHostileTranscript(t *testing.T) {
 	if err := os.WriteFile(log, bytes.ReplaceAll(b, []byte("Please"), []byte("Plague")), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	if page := v.page(raws[0]); !strings.Contains(page, "the file has changed since") {
-		t.Errorf("a changed file is not seen:\n%s", page)
+	for _, path := range []string{raws[0], a + "/text?seq=0"} {
+		if page := v.page(path); !strings.Contains(page, "the file has changed since") {
+			t.Errorf("%s: a changed file is not seen:\n%s", path, page)
+		}
 	}
 	if err := os.Remove(log); err != nil {
 		t.Fatal(err)

@@ -106,7 +106,7 @@ func (s *studies) all() []*study {
 func (s *studies) find(slug string) *study {
 	for _, again := range []bool{false, true} {
 		s.mu.Lock()
-		list := s.list
+		list := slices.Clone(s.list) // scan sorts it in place
 		s.mu.Unlock()
 		if again {
 			list = s.all()

@@ -1,6 +1,8 @@
 package view
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"html/template"
@@ -87,6 +89,12 @@ func (s *Server) text(q *request) error {
 	return s.render(q, "text", v)
 }
 
+// isOf says whether bytes have a hash of the tables; one that is not known fits all.
+func isOf(p []byte, sha string) bool {
+	sum := sha256.Sum256(p)
+	return sha == "" || hex.EncodeToString(sum[:]) == sha
+}
+
 // read takes the record apart.
 func (v *textView) read(q *request, row *logs.EventRow, from int) error {
 	f, err := q.Study.sources().Open(row.File)
@@ -97,6 +105,9 @@ func (v *textView) read(q *request, row *logs.EventRow, from int) error {
 	record, err := f.Range(row.Offset, int(min(row.Length, maxRecord)))
 	if err != nil {
 		return err
+	}
+	if row.Length <= maxRecord && !isOf(record, row.SHA256) {
+		return &logs.SourceError{File: row.File, Text: "the file has changed since: these are not the bytes that the row was read from"}
 	}
 	if row.Length > maxRecord {
 		v.Note = fmt.Sprintf("the record has %s bytes: it is shown as it stands, from its beginning", num(row.Length))

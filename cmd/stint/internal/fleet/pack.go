@@ -168,7 +168,31 @@ func (s *sender) unpack(ctx context.Context, p Pack) error {
 	if err := s.store.get(ctx, p, f.Name()); err != nil {
 		return err
 	}
-	if f, err = os.Open(f.Name()); err != nil {
+	err = eachFile(f.Name(), inPack, func(name string, r io.Reader) error {
+		if err := s.place(name, r); err != nil {
+			return err
+		}
+		if strings.HasPrefix(name, "blobs/") {
+			s.sent[name] = true
+		}
+		return nil
+	})
+	var bad *archiveError
+	if errors.As(err, &bad) {
+		return &DamagedError{p, bad.text}
+	}
+	return err
+}
+
+// archiveError is an archive that nobody here has made.
+type archiveError struct{ text string }
+
+func (e *archiveError) Error() string { return e.text }
+
+// eachFile calls use for every file of an archive. Names that it may not hold, and what is no file, are an archiveError.
+func eachFile(archive string, names *regexp.Regexp, use func(name string, r io.Reader) error) error {
+	f, err := os.Open(archive)
+	if err != nil {
 		return err
 	}
 	defer f.Close()
@@ -179,16 +203,13 @@ func (s *sender) unpack(ctx context.Context, p Pack) error {
 			return nil
 		}
 		if err != nil {
-			return &DamagedError{p, err.Error()}
+			return &archiveError{err.Error()}
 		}
-		if h.Typeflag != tar.TypeReg || !inPack.MatchString(h.Name) || path.Clean(h.Name) != h.Name {
-			return &DamagedError{p, fmt.Sprintf("it holds %q, which no worker packs", h.Name)}
+		if h.Typeflag != tar.TypeReg || !names.MatchString(h.Name) || path.Clean(h.Name) != h.Name || h.Size > maxStudyFile {
+			return &archiveError{fmt.Sprintf("it holds %q, which is never packed", h.Name)}
 		}
-		if err := s.place(h.Name, t); err != nil {
+		if err := use(h.Name, t); err != nil {
 			return err
-		}
-		if strings.HasPrefix(h.Name, "blobs/") {
-			s.sent[h.Name] = true
 		}
 	}
 }

@@ -8,7 +8,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
 	"regexp"
 	"strconv"
@@ -20,7 +19,7 @@ import (
 // inStudy are the files of a run directory that make a study: what a worker needs to run its episodes alike.
 var inStudy = regexp.MustCompile(`^(study\.yaml|prices\.yaml|(harness|scenarios)(/[A-Za-z0-9_][A-Za-z0-9._-]*)+)$`)
 
-// maxStudyFile bounds one file of a study.
+// maxStudyFile bounds one file of an archive.
 const maxStudyFile = 1 << 30
 
 // packStudy writes the study of a run directory into an archive. The same study gives the same bytes.
@@ -67,36 +66,26 @@ func packStudy(root, archive string) (p Pack, err error) {
 
 // unpackStudy writes the files of an archive into a new run directory.
 func unpackStudy(archive, root string) error {
-	f, err := os.Open(archive)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	t := tar.NewReader(f)
-	for {
-		h, err := t.Next()
-		if err == io.EOF {
-			return nil
-		}
-		if err != nil {
-			return fmt.Errorf("unpacking the study: %w", err)
-		}
-		if h.Typeflag != tar.TypeReg || !inStudy.MatchString(h.Name) || path.Clean(h.Name) != h.Name || h.Size > maxStudyFile {
-			return &study.InputError{File: "the queue", Message: fmt.Sprintf("its study holds a file %q", h.Name), Advice: "this is no study that stint offered"}
-		}
-		to := filepath.Join(root, filepath.FromSlash(h.Name))
+	err := eachFile(archive, inStudy, func(name string, r io.Reader) error {
+		to := filepath.Join(root, filepath.FromSlash(name))
 		if err := os.MkdirAll(filepath.Dir(to), 0o755); err != nil {
 			return err
 		}
-		g, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
+		f, err := os.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)
 		if err != nil {
 			return err
 		}
-		_, err = io.Copy(g, t)
-		if err = errors.Join(err, g.Close()); err != nil {
-			return fmt.Errorf("unpacking the study: %w", err)
-		}
+		_, err = io.Copy(f, r)
+		return errors.Join(err, f.Close())
+	})
+	var bad *archiveError
+	if errors.As(err, &bad) {
+		return &study.InputError{File: "the queue", Message: "its study cannot be unpacked: " + bad.text, Advice: "this is no study that stint offered"}
 	}
+	if err != nil {
+		return fmt.Errorf("unpacking the study: %w", err)
+	}
+	return nil
 }
 
 // text is SHA:BYTES.
